@@ -1,0 +1,7 @@
+"""Hosts by SSH: connect, ask the on-host program, stream its frames, put a file. The only door to Fabric and Paramiko."""
+
+from roles.remote.fleet import Outcome, each
+from roles.remote.follower import Follower
+from roles.remote.remote import Frame, Remote
+
+__all__ = ["Follower", "Frame", "Outcome", "Remote", "each"]

@@ -1,0 +1,135 @@
+"""One host's frames of a running deployment, on one channel, for as long as anyone listens: reconnects where it was."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import paramiko
+
+from roles.inventory.errors import AllranksError, Unreachable
+from roles.remote.connect import jitter
+from roles.remote.frames import Frame, FrameReader
+from roles.remote.remote import Remote, exit_status, stderr_of
+
+BEAT_EVERY = 10.0  # seconds; the program on the host ends itself after 60 s without one
+SILENT_AFTER = 12.0  # seconds without a frame (the host sends one every 5) until the link is called lost
+LONGEST_WAIT = 5.0  # seconds between two tries to connect again
+
+Emit = Callable[[Frame], None]
+
+
+class Follower:
+    """Follows one run on one host in a thread and hands each frame to `emit`.
+
+    Beside the host's frames it makes `{"f": "lost_connection", "why"}` and `{"f": "connected"}`, and `{"f": "failed"}`
+    with the sentence when the program on the host refuses. The server is never touched: ending a follower is safe.
+    """
+
+    def __init__(self, remote: Remote, request: Mapping[str, Any], emit: Emit) -> None:
+        self.remote, self.emit = remote, emit
+        self._request = dict(request)
+        self._offset = int(request.get("from") or 0)
+        self._channel: paramiko.Channel | None = None
+        self._stop = threading.Event()
+        self._lost = False
+        self._sent = 0.0
+        self._thread = threading.Thread(target=self._run, name=f"follow-{remote.host.name}", daemon=True)
+
+    def start(self) -> Follower:
+        """Begin in a thread of its own."""
+        self._thread.start()
+        return self
+
+    def stop(self, wait: float = 2.0) -> None:
+        """End the follower and its program on the host (`wait`: seconds it may take)."""
+        self._stop.set()
+        self.tell({"c": "end"})
+        self._drop()
+        if self._thread.is_alive() and self._thread is not threading.current_thread():
+            self._thread.join(wait)
+
+    def tell(self, command: Mapping[str, Any]) -> None:
+        """Send a command to the program on the host; nothing happens when the link is down."""
+        channel = self._channel
+        if channel is not None:
+            with contextlib.suppress(OSError, EOFError, paramiko.SSHException):
+                channel.sendall(json.dumps(command).encode() + b"\n")
+
+    def _run(self) -> None:
+        wait = 0.5
+        while not self._stop.is_set():
+            try:
+                if self._once():
+                    return
+            except Unreachable as error:
+                self._note_loss(str(error))
+            except AllranksError as error:
+                self.emit({"f": "failed", "message": str(error), "t": time.time()})
+                return
+            if not self._stop.wait(jitter(wait)):
+                wait = min(wait * 2, LONGEST_WAIT)
+
+    def _note_loss(self, why: str) -> None:
+        self._drop()
+        self.remote.close()
+        if not self._lost and not self._stop.is_set():
+            self._lost = True
+            self.emit({"f": "lost_connection", "why": why, "t": time.time()})
+
+    def _once(self) -> bool:
+        """Follow until the program ends (True: there is no more) or the link is lost (False or Unreachable)."""
+        for frame in self.remote.stream("facts", {"workdir": self.remote.host.workdir}) if self._lost else ():
+            del frame  # proves that the host answers, and puts the program back if the host was rebuilt
+        channel = self._channel = self.remote.start("follow", {**self._request, "from": self._offset})
+        channel.settimeout(1.0)
+        reader = FrameReader()
+        heard = self._sent = time.monotonic()
+        while not self._stop.is_set():
+            self._beat()
+            try:
+                data = channel.recv(262144)
+            except TimeoutError:
+                if time.monotonic() - heard > SILENT_AFTER:
+                    raise Unreachable(f"{self.remote.host.name}: nothing heard for {SILENT_AFTER:.0f} s") from None
+                continue
+            if not data:
+                return self._ended(channel, reader)
+            heard = time.monotonic()
+            for frame in reader.feed(data):
+                self._take(frame)
+        return True
+
+    def _take(self, frame: Frame) -> None:
+        if frame["f"] == "hello" and self._lost:
+            self._lost = False
+            self.emit({"f": "connected", "t": time.time()})
+        elif frame["f"] == "log":
+            self._offset = int(frame["to"])
+        elif frame["f"] == "log_reset":
+            self._offset = 0
+        self.emit(frame)
+
+    def _ended(self, channel: paramiko.Channel, reader: FrameReader) -> bool:
+        if reader.ended or self._stop.is_set():
+            return True
+        status = exit_status(channel)
+        if status <= 0:
+            raise Unreachable(f"{self.remote.host.name}: the connection was closed")
+        said = (stderr_of(channel).strip().splitlines() or reader.noise or ["nothing"])[-1]
+        raise AllranksError(f"{self.remote.host.name}: following ended with status {status}, saying: {said[:300]}")
+
+    def _beat(self) -> None:
+        if time.monotonic() - self._sent > BEAT_EVERY:
+            self._sent = time.monotonic()
+            self.tell({"c": "beat"})
+
+    def _drop(self) -> None:
+        channel, self._channel = self._channel, None
+        if channel is not None:
+            with contextlib.suppress(Exception):
+                channel.close()

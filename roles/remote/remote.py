@@ -1,0 +1,185 @@
+"""One host: ask the on-host program a verb, get its frames. Nothing is decided here."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import shlex
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import fabric
+import paramiko
+
+from roles.inventory import Host
+from roles.inventory.errors import AllranksError, Refused, Unreachable
+from roles.onhost.pack import content_hash, pack
+from roles.remote.connect import CONNECT_TIMEOUT, open_connection
+from roles.remote.frames import Frame, FrameReader
+from roles.remote.upload import put
+
+NOT_THERE = 2  # python's exit status for "can't open file"
+
+
+class Remote:
+    """A host's one connection. Opens when first used; every error names the host."""
+
+    def __init__(self, host: Host, *, accept_new: bool = False, timeout: float = CONNECT_TIMEOUT) -> None:
+        self.host = host
+        self._accept_new, self._timeout = accept_new, timeout
+        self._connection: fabric.Connection | None = None
+        self._lock = threading.Lock()
+        self.shell_noise: list[str] = []  # what the login shell printed where frames were expected
+
+    def __enter__(self) -> Remote:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Drop the connection; what runs on the host goes on."""
+        with self._lock:
+            connection, self._connection = self._connection, None
+        if connection is not None:
+            with contextlib.suppress(Exception):
+                connection.close()
+
+    def connection(self) -> fabric.Connection:
+        """The open connection. Raises: Unreachable."""
+        with self._lock:
+            if self._connection is None or not self._connection.is_connected:
+                self._connection = open_connection(self.host, accept_new=self._accept_new, timeout=self._timeout)
+            return self._connection
+
+    def ask(self, verb: str, request: Mapping[str, Any], *, timeout: float = 60.0) -> list[Frame]:
+        """Run a verb to its end and give its frames, without hello and end.
+
+        Args: timeout: seconds without a single frame after which the host is called silent.
+        Raises: Unreachable; Refused and AllranksError as the program on the host says.
+        """
+        return [
+            frame for frame in self.stream(verb, request, silence=timeout) if frame["f"] not in ("hello", "end", "beat")
+        ]
+
+    def one(self, verb: str, request: Mapping[str, Any], kind: str, *, timeout: float = 60.0) -> Frame:
+        """Run a verb and give its one frame of this kind."""
+        for frame in self.ask(verb, request, timeout=timeout):
+            if frame["f"] == kind:
+                return frame
+        raise AllranksError(f"{self.host.name}: the on-host program ended without its {kind!r} frame (verb {verb})")
+
+    def stream(self, verb: str, request: Mapping[str, Any], *, silence: float = 60.0) -> Iterator[Frame]:
+        """The frames of a verb as they come. The program is put on the host first where it is missing."""
+        try:
+            yield from self._frames(self.start(verb, request), verb, silence)
+        except _MissingError:
+            put(self, self.program(), pack(), 0o700)
+            try:
+                yield from self._frames(self.start(verb, request), verb, silence)
+            except _MissingError as error:
+                raise AllranksError(
+                    f"{self.host.name}: {self.program()} is not there right after its upload"
+                ) from error
+
+    def program(self) -> str:
+        """Where the packed on-host program lies on the host, by its content."""
+        return f"{self.host.workdir}/bin/onhost-{content_hash()}.pyz"
+
+    def start(self, verb: str, request: Mapping[str, Any]) -> paramiko.Channel:
+        """Start a verb on a channel of its own and send its request; the frames are the caller's to read."""
+        channel = self.channel()
+        command = f"exec {shlex.quote(self.host.python)} {remote_path(self.program())} {verb}"
+        try:
+            channel.exec_command(command)
+            channel.sendall(json.dumps(request).encode() + b"\n")
+        except (OSError, EOFError, paramiko.SSHException) as error:
+            if not channel.exit_status_ready():  # an early end (no Python, no program) is told by its status
+                raise Unreachable(f"{self.host.name}: connection lost: {error or 'closed'}") from error
+        return channel
+
+    def channel(self) -> paramiko.Channel:
+        """A new session on the connection. Raises: Unreachable."""
+        try:
+            return self.connection().transport.open_session(timeout=self._timeout)  # type: ignore[no-any-return]
+        except (OSError, EOFError, paramiko.SSHException) as error:
+            self.close()
+            raise Unreachable(f"{self.host.name}: connection lost: {error or 'closed'}") from error
+
+    def _frames(self, channel: paramiko.Channel, verb: str, silence: float) -> Iterator[Frame]:
+        reader = FrameReader()
+        channel.settimeout(silence)
+        try:
+            while True:
+                try:
+                    data = channel.recv(65536)
+                except TimeoutError as error:
+                    raise Unreachable(f"{self.host.name}: nothing came back for {silence:.0f} s ({verb})") from error
+                if not data:
+                    break
+                for frame in reader.feed(data):
+                    if frame["f"] == "error":
+                        raise self._error(frame)
+                    yield frame
+            self.shell_noise = reader.noise
+            self._check_end(channel, reader, verb)
+        finally:
+            with contextlib.suppress(Exception):
+                channel.close()
+
+    def _check_end(self, channel: paramiko.Channel, reader: FrameReader, verb: str) -> None:
+        """Frames ended: was it the program's own end, a missing program, or a lost connection?"""
+        if reader.ended:
+            return
+        status = exit_status(channel)
+        said = stderr_of(channel)
+        if status == NOT_THERE and "can't open file" in said:
+            raise _MissingError
+        if status == -1:
+            raise Unreachable(f"{self.host.name}: connection lost during {verb}")
+        last = (said.strip().splitlines() or reader.noise or ["nothing"])[-1]
+        raise AllranksError(
+            f"{self.host.name}: {self.host.python} ended with status {status} during {verb}, saying: {last[:300]}",
+            do="correct `python` in the inventory (3.8 or later is needed)" if status in (126, 127) else "",
+        )
+
+    def _error(self, frame: Frame) -> AllranksError:
+        kind = {"refused": Refused}.get(str(frame.get("code")), AllranksError)
+        return kind(f"{self.host.name}: {frame.get('message')}", do=str(frame.get("do") or ""))
+
+
+class _MissingError(Exception):
+    """The on-host program is not there yet."""
+
+
+def remote_path(path: str) -> str:
+    """A path on the host for a POSIX shell: `~/` is the home there, all else is quoted."""
+    if path == "~" or path.startswith("~/"):
+        return f'"$HOME"{shlex.quote(path[1:])}' if path != "~" else '"$HOME"'
+    return shlex.quote(path)
+
+
+def exit_status(channel: paramiko.Channel, wait: float = 5.0) -> int:
+    """The command's exit status, -1 when the connection went before it came."""
+    end = time.monotonic() + wait
+    while not channel.exit_status_ready() and time.monotonic() < end:
+        if not (channel.transport and channel.transport.is_active()):
+            return -1
+        channel.status_event.wait(0.05)
+    return channel.recv_exit_status() if channel.exit_status_ready() else -1
+
+
+def stderr_of(channel: paramiko.Channel, limit: int = 65536) -> str:
+    """What the command wrote to its standard error, as far as it came."""
+    said = b""
+    while channel.recv_stderr_ready() and len(said) < limit:
+        said += channel.recv_stderr(limit - len(said))
+    return said.decode(errors="replace")
+
+
+def sha256(content: bytes) -> str:
+    """Hex digest, as `sha256sum` prints it."""
+    return hashlib.sha256(content).hexdigest()

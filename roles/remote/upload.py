@@ -1,0 +1,95 @@
+"""Bytes -> a file on the host, whole or not at all: temporary name, size and sha256 checked there, then renamed."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import shlex
+from typing import TYPE_CHECKING
+
+import paramiko
+
+from roles.inventory.errors import AllranksError
+
+if TYPE_CHECKING:
+    from roles.remote.remote import Remote
+
+# Runs on the host. Arguments: target, sha256, mode, and the uploaded temporary file or "-" for bytes on stdin.
+# It carries no single quote, so that one pair of them quotes it for any shell.
+PLACE = """
+import hashlib, os, sys
+target, digest, mode, source = sys.argv[1:5]
+target = os.path.expanduser(target)
+folder = os.path.dirname(target)
+os.makedirs(folder, mode=0o700, exist_ok=True)
+if source == "-":
+    content = sys.stdin.buffer.read()
+    source = target + ".%d.part" % os.getpid()
+    with open(source, "wb") as file:
+        file.write(content)
+else:
+    source = os.path.expanduser(source)
+with open(source, "rb") as file:
+    found = hashlib.sha256(file.read()).hexdigest()
+    os.fsync(file.fileno())
+if found != digest:
+    os.unlink(source)
+    sys.exit("sha256 is %s, expected %s" % (found, digest))
+os.chmod(source, int(mode, 8))
+os.replace(source, target)
+"""
+
+
+def put(remote: Remote, path: str, content: bytes, mode: int) -> None:
+    """Put `content` at `path` on the host (`~/` is the home there) with these permission bits.
+
+    SFTP where the host has the subsystem, else the same bytes on a plain channel; either way the host checks the
+    digest of what arrived before the file gets its name.
+
+    Raises: Unreachable, AllranksError with the host, the path and what went wrong.
+    """
+    temporary = by_sftp(remote, path, content)
+    source = temporary or "-"
+    digest = hashlib.sha256(content).hexdigest()
+    words = [remote.host.python, "-c", PLACE.strip(), path, digest, format(mode, "o"), source]
+    channel = remote.channel()
+    channel.settimeout(60.0)
+    channel.exec_command("exec " + shlex.join(words))
+    if temporary is None:
+        channel.sendall(content)
+    channel.shutdown_write()
+    said = b""
+    while data := channel.recv_stderr(65536):
+        said += data
+    status = channel.recv_exit_status()
+    if status != 0:
+        last = (said.decode(errors="replace").strip().splitlines() or ["no word of why"])[-1]
+        raise AllranksError(
+            f"{remote.host.name}: {path} could not be written: {last}",
+            do="correct `python` in the inventory"
+            if status in (126, 127)
+            else "is there space, and may this user write there?",
+        )
+
+
+def by_sftp(remote: Remote, path: str, content: bytes) -> str | None:
+    """Upload to a temporary name in the home directory; None when the host has no SFTP subsystem."""
+    name = f".allranks-{os.getpid()}-{base64.b32encode(os.urandom(5)).decode().lower()}.part"
+    try:
+        sftp = paramiko.SFTPClient.from_transport(remote.connection().transport)
+    except (paramiko.SSHException, EOFError, OSError):
+        return None  # no subsystem, or a noisy shell broke its greeting
+    if sftp is None:
+        return None
+    try:
+        with sftp.open(name, "wb") as file:
+            file.set_pipelined(True)
+            file.write(content)
+        return f"~/{name}"
+    except OSError as error:
+        raise AllranksError(
+            f"{remote.host.name}: {path} could not be uploaded: {error}", do="is the disk full?"
+        ) from error
+    finally:
+        sftp.close()
