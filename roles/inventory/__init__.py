@@ -1,0 +1,65 @@
+"""What the operator wrote, as nouns: Host, Profile, Layout, Rank; and the errors every room raises.
+
+Names are imported when they are first used: errors and ranks must not cost the import of pydantic.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from roles.inventory.errors import (
+        AllranksError,
+        Different,
+        InputError,
+        Lost,
+        NeverUp,
+        NotYet,
+        Refused,
+        Unreachable,
+    )
+    from roles.inventory.host import Gpu, Host
+    from roles.inventory.inventory import Inventory, load
+    from roles.inventory.profile import Layout, Profile, Timeouts
+    from roles.inventory.rank import Rank
+
+__all__ = [
+    "AllranksError",
+    "Different",
+    "Gpu",
+    "Host",
+    "InputError",
+    "Inventory",
+    "Layout",
+    "Lost",
+    "NeverUp",
+    "NotYet",
+    "Profile",
+    "Rank",
+    "Refused",
+    "Timeouts",
+    "Unreachable",
+    "load",
+]
+
+_HOME = {
+    "Gpu": "host",
+    "Host": "host",
+    "Inventory": "inventory",
+    "Layout": "profile",
+    "Profile": "profile",
+    "Rank": "rank",
+    "Timeouts": "profile",
+    "load": "inventory",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOME.get(name, 'errors')}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

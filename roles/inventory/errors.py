@@ -1,0 +1,70 @@
+"""The errors that reach the operator: one message, what to do, and the exit code of the command.
+
+Nothing heavy is imported here: every room and `inv --list` import this module.
+"""
+
+from __future__ import annotations
+
+
+class AllranksError(Exception):
+    """Something the operator must know. The message names host, file, key or rank; `do` is the next step."""
+
+    exit_code: int = 1
+
+    def __init__(self, message: str, *, do: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.do = do
+
+    def __str__(self) -> str:
+        return f"{self.message}; {self.do}" if self.do else self.message
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Exception pickles its positional arguments only; `do` must survive a process pool too.
+        return (_rebuild, (type(self), self.message, self.do))
+
+
+def _rebuild(kind: type[AllranksError], message: str, do: str) -> AllranksError:
+    return kind(message, do=do)
+
+
+class InputError(AllranksError):
+    """The inventory, a profile or an argument is wrong. Nothing was connected to."""
+
+    exit_code = 2
+
+
+class Refused(AllranksError):
+    """A check said no. Nothing was changed."""
+
+    exit_code = 3
+
+
+class Unreachable(AllranksError):
+    """A host could not be reached, or is not the host it was: SSH, network, host key."""
+
+    exit_code = 4
+
+
+class NeverUp(AllranksError):
+    """The deployment ended before it was up."""
+
+    exit_code = 5
+
+
+class Lost(AllranksError):
+    """The deployment was up and is not any more."""
+
+    exit_code = 6
+
+
+class NotYet(AllranksError):
+    """Still loading, or stalled. It was left running."""
+
+    exit_code = 7
+
+
+class Different(AllranksError):
+    """It runs, but not as it was asked to."""
+
+    exit_code = 8
