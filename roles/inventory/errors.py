@@ -3,6 +3,7 @@
 Nothing heavy is imported here: every room and `inv --list` import this module.
 """
 
+# ruff: noqa: N818 (a class is named after what happened: Refused, Lost)
 from __future__ import annotations
 
 
