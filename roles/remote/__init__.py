@@ -1,4 +1,4 @@
-"""Hosts by SSH: connect, ask the on-host program, stream its frames, put a file. The only door to Fabric and Paramiko."""
+"""Hosts by SSH: connect, ask the on-host program, stream frames, put a file. The only door to Fabric and Paramiko."""
 
 from roles.remote.fleet import Outcome, each
 from roles.remote.follower import Follower

@@ -51,7 +51,7 @@ class Refuse(paramiko.MissingHostKeyPolicy):
     def missing_host_key(self, client: paramiko.SSHClient, hostname: str, key: paramiko.PKey) -> None:
         raise Unreachable(
             f"{self.host}: its host key ({fingerprint(key)}) is not in {self.known_hosts}",
-            do=f"compare it on the host, then `ssh {hostname.strip('[]').split(']')[0]}` once, or --accept-new-host-key",
+            do=f"compare it there, then `ssh {hostname.strip('[]').split(']')[0]}` once, or --accept-new-host-key",
         )
 
 

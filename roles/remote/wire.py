@@ -1,6 +1,6 @@
 """A TCP socket that neither waits for Nagle nor delays its acknowledgements.
 
-Paramiko sets neither option; together they cost about 40 ms for each request on a connection (measured: docs/performance.md).
+Paramiko sets neither option; together they cost about 40 ms for each request on a connection (measured).
 """
 
 from __future__ import annotations

@@ -1,0 +1,185 @@
+"""The story of `inv deploy`: check, stop what it replaces, start, and wait until every rank has answered."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from roles.inventory.errors import AllranksError, Refused
+from roles.ledger import Ledger, Record
+from roles.plan import Plan
+from roles.server import check, secrets
+from roles.server.confirm import Confirmation, Observer
+from roles.server.deployment import Deployment
+from roles.server.run import Run, new_id
+from roles.server.standing import Standing
+from roles.watch import Board, Verdict
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a deploy may go about it.
+
+    restart: replace a run that is up and unchanged. replace: also stop other deployments of ours that hold the plan's
+    ports or GPUs. keep: leave what is left of a failed run as it is. accept_new: take unknown host keys.
+    """
+
+    restart: bool = False
+    replace: bool = False
+    keep: bool = False
+    accept_new: bool = False
+    overrides: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Report:
+    """How a deploy ended. `already`: it was up and unchanged, nothing was done. `left`: what could not be stopped."""
+
+    plan: Plan
+    run: str
+    verdict: Verdict | None
+    board: Board | None
+    seconds: float
+    already: Standing | None = None
+    left: tuple[str, ...] = ()
+
+    @property
+    def up(self) -> bool:
+        """Whether every rank has answered and all the other conditions hold."""
+        return self.already is not None or (self.verdict is not None and self.verdict.kind == "up")
+
+
+def deploy(plan: Plan, observer: Observer, ledger: Ledger, options: Options | None = None) -> Report:
+    """Carry out exactly this plan.
+
+    Gives a Report, up or not. Ctrl-C and a lost connection leave the server as it is (KeyboardInterrupt passes through).
+    Raises: InputError (a secret has no value), Refused (nothing was changed), Unreachable, AllranksError.
+    """
+    options = options or Options()
+    began = time.time()
+    values = secrets.resolve({name: ref for node in plan.nodes for name, ref in node.secrets.items()}, plan.profile.name)
+    with Deployment(plan, accept_new=options.accept_new) as deployment:
+        observer.step(f"checking {_names(plan)}")
+        facts = deployment.facts()
+        standing = [found for found in deployment.standing(facts) if found.alive]
+        mine = [found for found in standing if found.deployment == plan.name]
+        current = mine[-1] if mine and mine[-1].head.get("plan_hash") == plan.hash and not options.restart else None
+        if current is not None and whole(current, plan):
+            return Report(plan, current.run, None, None, time.time() - began, already=current)
+        if current is not None and current.up is None and len(current.nodes) == len(plan.nodes):
+            observer.step(f"run {current.run} is loading already (started by {current.head.get('who')}): following it")
+            return _confirmed(deployment, Run(current.run, plan, current.started), observer, ledger, options, began)
+        in_the_way = _in_the_way(plan, standing, options)
+        found = check.findings(plan, facts, ours=[run.run for run in (*mine, *in_the_way)], now=time.time())
+        for finding in found:
+            if finding.level == "warning":
+                observer.step(f"warning: {finding}")
+        check.refuse(found)
+        for run in (*mine, *in_the_way):
+            _stop(deployment, run, observer)
+        run = Run(new_id(plan, began), plan, began)
+        observer.step(f"starting run {run.id}")
+        ledger.write(_record(run, options, "loading"))
+        try:
+            deployment.start(run, values)
+        except AllranksError as error:
+            ledger.close(run.id, "refused" if isinstance(error, Refused) else "failed", str(error), time.time())
+            raise
+        return _confirmed(deployment, run, observer, ledger, options, began)
+
+
+def whole(standing: Standing, plan: Plan) -> bool:
+    """Whether a run that was confirmed up still has every process and its port, as far as the hosts can see."""
+    if standing.up is None or len(standing.nodes) != len(plan.nodes):
+        return False
+    summaries = [summary for _, summary in standing.nodes.values()]
+    ranks = [rank for summary in summaries for rank in summary.get("ranks") or []]
+    holder = (standing.head.get("port_holder") or {}) if "port_holder" in standing.head else None
+    return (
+        all(summary.get("alive") for summary in summaries)
+        and len(ranks) == len(plan.ranks)
+        and all(rank.get("alive") for rank in ranks)
+        and (holder is None or bool(holder.get("ours")))
+    )
+
+
+def _confirmed(
+    deployment: Deployment, run: Run, observer: Observer, ledger: Ledger, options: Options, began: float
+) -> Report:
+    """Wait for the verdict, write it down, and stop what is left of a run that failed."""
+    if ledger.read(run.id) is None:
+        ledger.write(_record(run, options, "loading"))
+    confirmation = Confirmation(deployment, run, observer, ledger.path(run.id))
+    try:
+        verdict = confirmation.wait()
+    except KeyboardInterrupt:
+        ledger.close(run.id, "detached", "left loading (Ctrl-C)", time.time())
+        raise
+    left: list[str] = []
+    if verdict.kind in ("failed", "foreign", "different", "lost") and not options.keep:
+        observer.step("stopping what is left of the run")
+        left = deployment.stop(run.id)
+    ledger.close(run.id, verdict.kind, verdict.sentence, time.time())
+    return Report(run.plan, run.id, verdict, confirmation.watcher.board, time.time() - began, left=tuple(left))
+
+
+def _in_the_way(plan: Plan, standing: Sequence[Standing], options: Options) -> list[Standing]:
+    """Other deployments of ours on the plan's ports or GPUs. Refused unless `replace` was asked for."""
+    found = []
+    for other in standing:
+        if other.deployment == plan.name:
+            continue
+        for host, summary in other.nodes.values():
+            node = next((node for node in plan.nodes if node.host.name == host), None)
+            if node is None:
+                continue
+            gpus = set(summary.get("gpus") or ()) & set(node.gpus)
+            if gpus or summary.get("port") in node.ports:
+                what = f"GPU {', '.join(map(str, sorted(gpus)))}" if gpus else f"port {summary.get('port')}"
+                found.append((other, host, what))
+    if found and not options.replace:
+        raise Refused(
+            "\n".join(
+                f"{host}: {what} belongs to the deployment {other.deployment} (run {other.run}, by "
+                f"{other.head.get('who')}); inv teardown --name {other.deployment}, or --replace"
+                for other, host, what in found
+            )
+        )
+    return list({other.run: other for other, _, _ in found}.values())
+
+
+def _stop(deployment: Deployment, standing: Standing, observer: Observer) -> None:
+    """Stop a run that this deploy replaces. Raises: AllranksError when something of it is left."""
+    observer.step(f"stopping run {standing.run} of {standing.deployment}")
+    elsewhere = set(standing.hosts) - {node.host.name for node in deployment.plan.nodes}
+    if elsewhere:
+        raise Refused(
+            f"the run {standing.run} of {standing.deployment} also runs on {', '.join(sorted(elsewhere))}",
+            do=f"inv teardown --name {standing.deployment}",
+        )
+    hosts = {host for host, _ in standing.nodes.values()}
+    nodes = [node.node for node in deployment.plan.nodes if node.host.name in hosts]
+    trouble = deployment.stop(standing.run, nodes)
+    if trouble:
+        raise AllranksError("\n".join(trouble))
+
+
+def _record(run: Run, options: Options, result: str) -> Record:
+    plan = run.plan
+    return Record(
+        run=run.id,
+        deployment=plan.name,
+        profile=plan.profile.name,
+        hosts=tuple(node.host.name for node in plan.nodes),
+        by=run.by,
+        started=run.started,
+        result=result,
+        plan_hash=plan.hash,
+        overrides=options.overrides,
+    )
+
+
+def _names(plan: Plan) -> str:
+    return ", ".join(node.host.name for node in plan.nodes)
+

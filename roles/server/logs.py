@@ -1,0 +1,128 @@
+"""The logs of all nodes of a run, merged by time, each line with its host and rank."""
+
+from __future__ import annotations
+
+import heapq
+import queue
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from roles.inventory import Rank
+from roles.inventory.errors import AllranksError
+from roles.remote import Follower, Frame, Remote, each
+from roles.server.standing import Standing
+from roles.server.target import Hosts
+from roles.watch import Line, LineReader
+
+TICK = 0.2  # seconds
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of a node's log; `host` printed it. `line` is None for a word of our own (a lost connection)."""
+
+    host: str
+    line: Line | None
+    note: str = ""
+
+
+def last(hosts: Hosts, run: Standing, *, lines: int | None, since: float | None) -> tuple[list[Entry], dict[str, int]]:
+    """The last `lines` of each node (or all since an epoch second), merged, and where each host's log ended (bytes)."""
+    nodes = hosts.node_hosts(run)
+
+    def one(node: tuple[int, Remote]) -> list[Frame]:
+        remote = node[1]
+        request = {"workdir": remote.host.workdir, "run": run.run, "lines": lines, "since": since}
+        return [frame for frame in remote.ask("log", request) if frame["f"] == "log"]
+
+    each_host: list[list[tuple[str, int, Entry]]] = []
+    ends: dict[str, int] = {}
+    for number, outcome in enumerate(each(nodes, one)):
+        name, frames = outcome.item[1].host.name, outcome.unwrap()
+        reader = LineReader()
+        found = [line for frame in frames for line in reader.feed(frame["text"])] + list(reader.flush())
+        ends[name] = int(frames[-1]["to"]) if frames else 0
+        each_host.append([(stamp, number, Entry(name, line)) for stamp, line in stamped(found)])
+    merged = heapq.merge(*each_host, key=lambda item: item[0])
+    return [entry for _, _, entry in merged], ends
+
+
+def stamped(lines: Sequence[Line]) -> Iterator[tuple[str, Line]]:
+    """Each line with a time to sort by: one that has none goes with the line before it."""
+    stamp = ""
+    for line in lines:
+        stamp = max(stamp, line.stamp or stamp)
+        yield stamp, line
+
+
+def follow(hosts: Hosts, run: Standing, ends: dict[str, int]) -> Iterator[Entry]:
+    """The lines as they are written, from where `last` ended, over lost connections, until the server has ended.
+
+    Closing the iterator ends the program on every host.
+    """
+    frames: queue.Queue[tuple[str, Frame]] = queue.Queue(maxsize=10_000)
+    readers: dict[str, LineReader] = {}
+    followers = []
+    for _, remote in hosts.node_hosts(run):
+        name = remote.host.name
+        readers[name] = LineReader()
+        request = {"workdir": remote.host.workdir, "run": run.run, "from": ends.get(name, 0)}
+        request |= {"probe": None, "gpus": False, "watch": False, "log": True}
+        followers.append(Follower(remote, request, lambda frame, name=name: frames.put((name, frame))))
+    try:
+        for follower in followers:
+            follower.start()
+        waiting = set(readers)
+        while waiting:
+            try:
+                name, frame = frames.get(timeout=TICK)
+            except queue.Empty:
+                continue
+            yield from _entries(name, frame, readers[name])
+            if frame["f"] == "end":
+                waiting.discard(name)
+    finally:
+        for follower in followers:
+            follower.stop()
+
+
+def _entries(host: str, frame: Frame, reader: LineReader) -> Iterator[Entry]:
+    kind = frame["f"]
+    if kind == "log":
+        for line in reader.feed(frame["text"]):
+            yield Entry(host, line)
+    elif kind == "end":
+        for line in reader.flush():
+            yield Entry(host, line)
+    elif kind == "log_reset":
+        yield Entry(host, None, f"the log was {frame.get('why')}: reading it from its start")
+    elif kind == "lost_connection":
+        yield Entry(host, None, f"connection lost ({frame['why']}); the server goes on, trying again")
+    elif kind == "connected":
+        yield Entry(host, None, "connected again, going on where it was")
+    elif kind == "exit":
+        yield Entry(host, None, f"the server has ended with status {frame.get('code')}")
+    elif kind == "failed":
+        raise AllranksError(str(frame["message"]))
+
+
+def of_rank(entries: Iterator[Entry] | Sequence[Entry], rank: Rank | None) -> Iterator[Entry]:
+    """Only a rank's own lines (all of them when `rank` is None); our own notes stay."""
+    return (entry for entry in entries if rank is None or entry.line is None or entry.line.rank == rank)
+
+
+def since_epoch(text: str, now: float) -> float:
+    """`10m`, `2h`, `90s`, `1d` ago, or a local `YYYY-MM-DD HH:MM:SS` / `HH:MM[:SS]` -> epoch seconds. Raises: InputError."""
+    from roles.inventory.errors import InputError
+
+    units = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+    if text and text[-1] in units and text[:-1].replace(".", "", 1).isdigit():
+        return now - float(text[:-1]) * units[text[-1]]
+    today = time.strftime("%Y-%m-%d", time.localtime(now))
+    for candidate in (text, f"{today} {text}", f"{today} {text}:00", f"{text}:00"):
+        try:
+            return time.mktime(time.strptime(candidate.replace("T", " "), "%Y-%m-%d %H:%M:%S"))
+        except ValueError:
+            continue
+    raise InputError(f"--since {text}: not a time", do="write 10m, 2h, 90s, 14:05 or '2026-11-29 14:05:00'")

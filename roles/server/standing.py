@@ -1,0 +1,79 @@
+"""What runs on the hosts, as the hosts tell it: run summaries of single nodes -> whole deployments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from roles.inventory import Host
+from roles.remote import Outcome, Remote, each
+
+Summary = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One run of a deployment as found on its hosts. `nodes`: what each host that answered says of its node."""
+
+    run: str
+    deployment: str
+    profile: str
+    hosts: tuple[str, ...]
+    nodes: dict[int, tuple[str, Summary]] = field(default_factory=dict)  # node -> (host, summary)
+
+    @property
+    def head(self) -> Summary:
+        """The summary of node 0, or of the lowest node that answered."""
+        return self.nodes[min(self.nodes)][1]
+
+    @property
+    def started(self) -> float:
+        """When it was started (epoch seconds, the head node's clock)."""
+        return float(self.head.get("started") or 0.0)
+
+    @property
+    def up(self) -> float | None:
+        """When it was confirmed up, or None."""
+        return self.head.get("up")
+
+    @property
+    def alive(self) -> bool:
+        """Whether anything of it still runs on a host that answered."""
+        return any(summary.get("alive") for _, summary in self.nodes.values())
+
+    @property
+    def silent(self) -> list[str]:
+        """Hosts of the run that did not answer."""
+        heard = {host for host, _ in self.nodes.values()}
+        return [host for host in self.hosts if host not in heard]
+
+
+def ask(
+    remotes: Sequence[Remote], *, health: bool = False, ended: bool = False
+) -> list[Outcome[Remote, list[Summary]]]:
+    """Every host's runs. `health`: also asks each server for /health; `ended`: also the stopped runs."""
+
+    def one(remote: Remote) -> list[Summary]:
+        request = {"workdir": remote.host.workdir, "health": health, "all": ended}
+        return [frame for frame in remote.ask("status", request, timeout=40.0) if frame["f"] == "run"]
+
+    return each(remotes, one)
+
+
+def gather(found: Iterable[tuple[str, Summary]]) -> list[Standing]:
+    """(host, summary) pairs -> whole runs, newest last."""
+    standings: dict[str, Standing] = {}
+    for host, summary in found:
+        standing = standings.setdefault(
+            summary["run"],
+            Standing(summary["run"], summary["deployment"], summary["profile"], tuple(summary.get("hosts") or (host,))),
+        )
+        standing.nodes[int(summary.get("node") or 0)] = (host, summary)
+    return sorted(standings.values(), key=lambda standing: (standing.started, standing.run))
+
+
+def on(hosts: Sequence[Host], outcomes: Sequence[Outcome[Remote, list[Summary]]]) -> list[Standing]:
+    """The runs that the answers tell of."""
+    names = [host.name for host in hosts]
+    return gather((name, s) for name, outcome in zip(names, outcomes, strict=True) for s in outcome.value or [])

@@ -1,0 +1,98 @@
+"""Which deployment does the operator mean? Arguments, records here and the hosts' own word -> one run, or a question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from roles.inventory import Host, Inventory
+from roles.inventory.errors import AllranksError, InputError
+from roles.ledger import Ledger
+from roles.remote import Remote
+from roles.server import standing
+from roles.server.standing import Standing
+
+Choose = Callable[[str, Sequence[str]], str | None]  # question, choices -> the choice; None: nobody to ask
+
+
+class Hosts:
+    """The hosts that a verb looks at, one connection each; more are added when a run turns out to span them."""
+
+    def __init__(self, inventory: Inventory, hosts: Sequence[Host], *, accept_new: bool = False) -> None:
+        self._inventory, self._accept_new = inventory, accept_new
+        self.remotes = {host.name: Remote(host, accept_new=accept_new) for host in hosts}
+        self.silent: dict[str, AllranksError] = {}
+
+    def __enter__(self) -> Hosts:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for remote in self.remotes.values():
+            remote.close()
+
+    def runs(self, *, health: bool = False, ended: bool = False) -> list[Standing]:
+        """Every run on the hosts, whole: hosts that a run spans beyond the given ones are asked too."""
+        asked: set[str] = set()
+        found: list[tuple[str, standing.Summary]] = []
+        while waiting := [remote for name, remote in self.remotes.items() if name not in asked]:
+            for outcome in standing.ask(waiting, health=health, ended=ended):
+                name = outcome.item.host.name
+                asked.add(name)
+                if isinstance(outcome.error, AllranksError):
+                    self.silent[name] = outcome.error
+                found += [(name, summary) for summary in outcome.value or []]
+            for run in standing.gather(found):
+                self._add(run.silent)
+        return standing.gather(found)
+
+    def _add(self, names: Sequence[str]) -> None:
+        for name in names:
+            if name not in self.remotes and name not in self.silent:
+                try:
+                    self.remotes[name] = Remote(self._inventory.host(name), accept_new=self._accept_new)
+                except InputError as error:
+                    self.silent[name] = error
+
+    def node_hosts(self, run: Standing) -> list[tuple[int, Remote]]:
+        """The run's nodes on hosts that answered, with their connections."""
+        return [(node, self.remotes[host]) for node, (host, _) in sorted(run.nodes.items())]
+
+
+def hosts_for(inventory: Inventory, ledger: Ledger, host: str | None, name: str | None, choose: Choose) -> list[Host]:
+    """The hosts to look at: those named, else those of the (last) deployment made from here.
+
+    Raises: InputError when nothing says which, and nobody can be asked.
+    """
+    if host:
+        return list(inventory.hosts(host))
+    records = [record for record in ledger.open_deployments() if not name or name in (record.deployment, record.run)]
+    if not records and name and "@" in name:
+        return list(inventory.hosts(name.split("@", 1)[1]))
+    if not records:
+        raise InputError("no deployment was made from here", do="name one: --host HOST (inv status --all asks every host)")
+    record = records[0]
+    if len(records) > 1:
+        chosen = choose("which deployment?", [record.deployment for record in records])
+        if chosen is None:
+            names = ", ".join(record.deployment for record in records)
+            raise InputError(f"several deployments were made from here: {names}", do="name one: --name NAME or --host HOST")
+        record = next(record for record in records if record.deployment == chosen)
+    return [inventory.host(known) for known in record.hosts]
+
+
+def one_run(runs: Sequence[Standing], name: str | None, choose: Choose, silent: Sequence[str] = ()) -> Standing:
+    """The run that is meant. `name` is a deployment or the beginning of a run id.
+
+    Raises: InputError when there is none, or several and nobody can be asked.
+    """
+    named = [run for run in runs if not name or name == run.deployment or run.run.startswith(name)]
+    newest = {run.deployment: run for run in named}
+    if not newest:
+        known = ", ".join(run.deployment for run in runs) or "nothing of ours runs there"
+        quiet = f"; no answer from {', '.join(silent)}" if silent else ""
+        raise InputError(f"no such deployment{f' {name}' if name else ''} on these hosts ({known}{quiet})")
+    if len(newest) == 1:
+        return next(iter(newest.values()))
+    chosen = choose("which deployment?", list(newest))
+    if chosen is None:
+        raise InputError(f"several deployments run there: {', '.join(newest)}", do="name one: --name NAME")
+    return newest[chosen]

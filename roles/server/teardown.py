@@ -1,0 +1,64 @@
+"""The story of `inv teardown`: node 0's main first and alone, then the groups, then nothing of the run is left."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from roles.inventory.errors import AllranksError, Unreachable
+from roles.ledger import Ledger
+from roles.remote import each
+from roles.server.deployment import stop_node
+from roles.server.standing import Standing
+from roles.server.target import Hosts
+
+Say = Callable[[str, dict[str, Any]], None]  # host, `stopping` frame
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """What became of a run. `nodes`: host -> its `stopped` frame; `trouble`: a line for each host where it failed."""
+
+    run: Standing
+    nodes: dict[str, dict[str, Any]]
+    trouble: dict[str, AllranksError]
+    seconds: float
+
+    def raise_unless_clean(self) -> None:
+        """Raises: Unreachable or AllranksError naming each host where something may be left."""
+        if self.trouble:
+            lost = any(isinstance(error, Unreachable) for error in self.trouble.values())
+            text = "\n".join(map(str, self.trouble.values()))
+            kind = Unreachable if lost else AllranksError
+            raise kind(text, do="`inv teardown` again finishes the job" if lost else "")
+
+
+def teardown(hosts: Hosts, run: Standing, ledger: Ledger, say: Say, *, grace: float | None = None) -> Stopped:
+    """Stop exactly this run on all of its hosts and wait until processes, port and GPU memory are free.
+
+    `grace`: seconds the server may take to drain before it is killed; None: the profile's own (timeouts.stop).
+    A host that does not answer is reported, the others are stopped all the same.
+    """
+    began = time.monotonic()
+    if grace is None:
+        grace = float((run.head.get("timeouts") or {}).get("stop") or 60.0)
+    nodes: dict[str, dict[str, Any]] = {}
+    trouble: dict[str, AllranksError] = {}
+    everyone = hosts.node_hosts(run)
+    for group in ([one for one in everyone if one[0] == 0], [one for one in everyone if one[0] != 0]):
+        if not group:
+            continue
+        for outcome in each(group, lambda one: stop_node(one[1], run.run, one[0], grace, say)):
+            name = outcome.item[1].host.name
+            if isinstance(outcome.error, AllranksError):
+                trouble[name] = outcome.error
+            else:
+                nodes[name] = outcome.value or {}
+    for name in run.silent:
+        error = hosts.silent.get(name, Unreachable(f"{name}: no answer"))
+        trouble[name] = Unreachable(f"{error} (its part of run {run.run} may still run)")
+    if not trouble:
+        ledger.close(run.run, "stopped", "stopped", time.time())
+    return Stopped(run, nodes, trouble, time.monotonic() - began)

@@ -1,0 +1,197 @@
+"""allranks: SGLang servers on GPU hosts by plain SSH; a deployment is up only when every rank has answered.
+
+The contents page: every command in a few lines. What they do lies in roles/.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from invoke import Collection, Context, task
+
+from roles.inventory.errors import AllranksError
+
+ROOT = Path(__file__).resolve().parent
+
+HOST = "a host, several (a,b) or a group of inventory/hosts.yml"
+PROFILE = "a profile: the name of a file in inventory/profiles"
+NAME = "a deployment (profile@host) or the beginning of a run's id"
+SET = "override a value of the profile for this time: --set max_running_requests=2048 (repeatable)"
+JSON = "print one JSON object instead of text"
+NEW_KEY = "take the host key of a host never seen before (a changed key is refused all the same)"
+
+
+def command(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """A task whose errors are one line and a documented exit code (docs/exit-codes.md)."""
+
+    def wrap(body: Callable[..., Any]) -> Any:
+        @functools.wraps(body)
+        def guarded(*args: Any, **kwargs: Any) -> None:
+            try:
+                code = body(*args, **kwargs)
+            except AllranksError as error:
+                _say_error(error)
+                code = error.exit_code
+            except KeyboardInterrupt:
+                print("\nstopped by Ctrl-C", file=sys.stderr)
+                code = 130
+            except BrokenPipeError:
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # `inv logs | head`: the end was asked for
+                code = 0
+            if code:
+                raise SystemExit(code)
+
+        return task(guarded, positional=[], auto_shortflags=False, **options)
+
+    return wrap
+
+
+def _say_error(error: Exception) -> None:
+    if "--debug" in sys.argv or os.environ.get("ALLRANKS_DEBUG"):
+        traceback.print_exception(error)
+    for line in str(error).splitlines() or [type(error).__name__]:
+        print(f"allranks: {line}", file=sys.stderr)
+
+
+@command(help={"host": HOST, "profile": PROFILE, "set": SET, "json": JSON}, iterable=["set"])
+def show(c: Context, host: str | None = None, profile: str | None = None, set: list[str] = [], json: bool = False) -> int:  # noqa: A002, B006
+    """Print the plan of a deploy: ranks, GPUs, environment, launch script. Connects nowhere."""
+    from roles.server.commands import plan
+    from roles.view.show import as_json, show
+
+    made = plan(ROOT, host, profile, set)
+    print(as_json(made) if json else show(made), end="")
+    return 0
+
+
+@command(
+    help={
+        "host": HOST,
+        "profile": PROFILE,
+        "set": SET,
+        "json": JSON,
+        "restart": "start it anew even when it is up and unchanged",
+        "replace": "also stop other deployments of ours that hold its ports or GPUs",
+        "keep": "leave what is left of a failed run running",
+        "accept-new-host-key": NEW_KEY,
+    },
+    iterable=["set"],
+)
+def deploy(
+    c: Context,
+    host: str | None = None,
+    profile: str | None = None,
+    set: list[str] = [],  # noqa: A002, B006
+    restart: bool = False,
+    replace: bool = False,
+    keep: bool = False,
+    json: bool = False,
+    accept_new_host_key: bool = False,
+) -> int:
+    """Start a profile on hosts and wait until every rank has answered."""
+    from roles.server import commands
+    from roles.server.deploy import Options
+
+    options = Options(restart, replace, keep, accept_new_host_key, tuple(set))
+    return commands.deploy(ROOT, host, profile, options, json=json)
+
+
+@command(help={"host": HOST, "name": NAME, "all": "ask every host of the inventory", "json": JSON, "accept-new-host-key": NEW_KEY})
+def status(
+    c: Context,
+    host: str | None = None,
+    name: str | None = None,
+    all: bool = False,  # noqa: A002
+    json: bool = False,
+    accept_new_host_key: bool = False,
+) -> int:
+    """What runs where: up, loading, lost or gone, rank by rank, as the hosts tell it."""
+    from roles.server import commands
+
+    return commands.status(ROOT, host, name, every=all, json=json, accept_new=accept_new_host_key)
+
+
+@command(
+    help={
+        "host": HOST,
+        "name": NAME,
+        "rank": "only the lines of one rank: PP0TP1, TP3",
+        "lines": "how many of each host's last lines (50; 0: all)",
+        "follow": "go on as lines are written; Ctrl-C ends it",
+        "since": "only lines since 10m, 2h, 14:05 or '2026-11-29 14:05:00' (the host's local time)",
+        "json": "one JSON object a line",
+        "accept-new-host-key": NEW_KEY,
+    }
+)
+def logs(
+    c: Context,
+    host: str | None = None,
+    name: str | None = None,
+    rank: str | None = None,
+    lines: int = 50,
+    follow: bool = False,
+    since: str | None = None,
+    json: bool = False,
+    accept_new_host_key: bool = False,
+) -> int:
+    """The logs of all hosts of a deployment, merged by time, by rank if asked."""
+    from roles.server import commands
+
+    return commands.logs(
+        ROOT, host, name, rank=rank, lines=lines, follow=follow, since=since, json=json, accept_new=accept_new_host_key
+    )
+
+
+@command(help={"host": HOST, "name": NAME, "json": JSON, "accept-new-host-key": NEW_KEY})
+def teardown(
+    c: Context,
+    host: str | None = None,
+    name: str | None = None,
+    json: bool = False,
+    accept_new_host_key: bool = False,
+) -> int:
+    """Stop exactly what was deployed and wait until processes, port and GPU memory are free."""
+    from roles.server import commands
+
+    return commands.teardown(ROOT, host, name, json=json, accept_new=accept_new_host_key)
+
+
+@command(
+    name="up",
+    help={
+        "hosts": "how many (lab1 .. labN; `lab` is the first)",
+        "kind": "auto, namespace (root), user-namespace, loopback or lxc (root)",
+        "sglang": "also install the real SGLang for the CPU (about 1.5 GB, once)",
+    },
+)
+def lab_up(c: Context, hosts: int = 1, kind: str = "auto", sglang: bool = False) -> int:
+    """Bring up hosts on this machine to try everything on, with OpenSSH's own sshd."""
+    from roles.lab import commands
+
+    return commands.up(ROOT, hosts, kind, sglang=sglang)
+
+
+@command(name="status", help={"json": JSON})
+def lab_status(c: Context, json: bool = False) -> int:
+    """The lab's hosts, and how to reach each by ssh."""
+    from roles.lab import commands
+
+    return commands.status(ROOT, json=json)
+
+
+@command(name="down")
+def lab_down(c: Context) -> int:
+    """End the lab: no process, namespace, link or mount is left (the SGLang install is kept)."""
+    from roles.lab import commands
+
+    return commands.down(ROOT)
+
+
+lab = Collection("lab", lab_up, lab_status, lab_down)
+namespace = Collection(show, deploy, status, logs, teardown, lab)
