@@ -128,10 +128,8 @@ def check_host_key(connection: fabric.Connection, name: str, file: Path, accept_
 def _gateway(host: Host, accept_new: bool, timeout: float) -> Any:
     if host.proxy_command:
         return host.proxy_command
-    if host.jump_host is not None:
-        return build(host.jump_host, accept_new=accept_new, timeout=timeout)
-    if host.jump:
-        return fabric.Connection(host.jump, config=shared_config())
+    if host.via is not None:
+        return build(host.via, accept_new=accept_new, timeout=timeout)
     return None
 
 

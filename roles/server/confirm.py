@@ -61,7 +61,7 @@ def board_for(run: Run) -> Board:
         layout=plan.profile.layout,
         nnodes=len(plan.nodes),
         expected=plan.expected,
-        graphs=plan.profile.graphs,
+        graphs=plan.graphs,
         hosts=[node.host.name for node in plan.nodes],
         port=plan.nodes[0].port,
     )
