@@ -1,0 +1,8 @@
+"""Hosts on this machine to try everything on, with OpenSSH's own sshd and without a GPU."""
+
+from __future__ import annotations
+
+from roles.lab.host import LabHost
+from roles.lab.verbs import down, lab_hosts, status, up
+
+__all__ = ["LabHost", "down", "lab_hosts", "status", "up"]
