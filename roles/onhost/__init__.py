@@ -1,0 +1,5 @@
+"""The program that runs on a host: one request in, frames out. Standard library only, Python 3.8 and later.
+
+It knows nothing of the other rooms. `pack.py` (which stays at home) makes one file of it, `roles/remote/` brings it
+to the host, and it is run once per verb; nothing of it stays behind there but the server it was told to start.
+"""

@@ -1,0 +1,110 @@
+"""facts: one quick look at a host, before anything is changed there."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+import shutil
+from typing import Any, Dict, List, Optional
+
+from . import gpu, proc, sockets
+from .frames import Frames
+from .hello import greeting
+from .request import Request
+from .state import Home, Json
+from .status import summaries
+
+SETTING = re.compile(r"^\s*(#?)\s*KillUserProcesses\s*=\s*(\S+)", re.MULTILINE)
+LOGIND = ("/usr/lib/systemd/logind.conf", "/etc/systemd/logind.conf", "/usr/lib/systemd/logind.conf.d/*.conf",
+          "/run/systemd/logind.conf.d/*.conf", "/etc/systemd/logind.conf.d/*.conf")  # fmt: skip
+
+
+def facts(request: Request, frames: Frames) -> None:
+    """Answer with everything a plan is held against. nvidia-smi works while the rest is read."""
+    wants_gpus = request.flag("gpus", True)
+    asked = (gpu.ask_gpus(), gpu.ask_holders()) if wants_gpus else (None, None)
+    home, uid = Home(request.text("workdir")), os.getuid()
+    runs = summaries(home)
+    told: Dict[str, Any] = dict(
+        greeting(),
+        uid=uid,
+        user=sockets.user_name(uid),
+        kernel=os.uname().release,
+        arch=os.uname().machine,
+        workdir=home.path,
+        ports={str(port): {"holder": _holder(port, runs)} for port in request.many("ports", int)},
+        venv=_venv(request.maybe("venv", str), request.maybe("python", str)),
+        models={path: os.path.exists(os.path.expanduser(path)) for path in request.many("models", str)},
+        disk_free_mib=_free(home.path),
+        shm_free_mib=_free("/dev/shm"),
+        mem_available_mib=_memory(),
+        bash=bool(shutil.which("bash") or os.path.exists("/bin/bash")),
+        kill_user_processes=kills_user_processes(uid),
+        runs=runs,
+    )
+    told["gpus"], error = gpu.gpus(asked[0])
+    told["gpu_holders"] = [_named(row, runs) for row in gpu.holders(asked[1], told["gpus"])]
+    if error:
+        told["gpu_error"] = error
+    frames.send("facts", **told)
+
+
+def _whose(pid: Optional[int], runs: List[Json]) -> Json:
+    for run in runs:
+        if pid and pid in [row["pid"] for row in run["procs"]]:
+            return {"run": run["run"], "deployment": run["deployment"]}
+    return {"run": None, "deployment": None}
+
+
+def _holder(port: int, runs: List[Json]) -> Optional[Json]:
+    held = sockets.holder(port)
+    return held and dict(held, **_whose(held["pid"], runs))
+
+
+def _named(row: Json, runs: List[Json]) -> Json:
+    return dict(sockets.describe(row["pid"]), **row, **_whose(row["pid"], runs))
+
+
+def _venv(venv: Optional[str], python: Optional[str]) -> Optional[Json]:
+    """Is SGLang there? Read from the name of its dist-info folder: an import would take seconds."""
+    if not venv and not (python and "/" in python):
+        return None
+    program = os.path.expanduser(python or os.path.join(venv or "", "bin", "python"))
+    root = os.path.expanduser(venv) if venv else os.path.dirname(os.path.dirname(program))
+    found = [
+        name for lib in ("lib", "lib64") for part in ("site-packages", "dist-packages")
+        for name in glob.glob(os.path.join(glob.escape(root), lib, "python3*", part, "sglang-*.dist-info"))
+    ]  # fmt: skip
+    version = os.path.basename(sorted(found)[-1])[len("sglang-") : -len(".dist-info")] if found else None
+    return {"python": program, "exists": os.access(program, os.X_OK), "sglang": version}
+
+
+def _free(path: str) -> Optional[int]:
+    """MiB that an ordinary user may still write there, asked of the nearest folder that exists."""
+    while not os.path.exists(path) and path != "/":
+        path = os.path.dirname(path)
+    try:
+        seen = os.statvfs(path)
+    except OSError:
+        return None
+    return seen.f_bavail * seen.f_frsize >> 20
+
+
+def _memory() -> Optional[int]:
+    found = re.search(rb"MemAvailable:\s*(\d+) kB", proc.read("/proc/meminfo") or b"")
+    return int(found.group(1)) >> 10 if found else None
+
+
+def kills_user_processes(uid: int) -> Optional[bool]:
+    """Would systemd end our server when the login ends? None: its setting cannot be told."""
+    if not os.path.isdir("/run/systemd/system") or uid == 0:  # root is excluded unless told otherwise
+        return False
+    if os.path.exists(f"/var/lib/systemd/linger/{sockets.user_name(uid)}"):
+        return False
+    answer: Optional[bool] = None
+    for path in [path for pattern in LOGIND for path in sorted(glob.glob(pattern))]:
+        for off, value in SETTING.findall((proc.read(path) or b"").decode("utf-8", "replace")):
+            if not off or answer is None:  # the line left in as a comment shows what the default is
+                answer = value.lower() in ("yes", "true", "1", "on")
+    return answer

@@ -1,0 +1,155 @@
+"""follow: one run's log, processes, port, GPUs and answers, as they change, until it ends or nobody listens."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import threading
+import time
+from typing import Any, Callable, Optional
+
+from . import gpu
+from .frames import Frames
+from .probe import Probe
+from .record import note
+from .request import Lines, Request
+from .session import Session
+from .state import Home, Run
+from .tail import Tail
+from .watch import Watch
+
+LOG_EVERY = 0.02  # seconds between looks at the log's size
+BEAT_EVERY = 5.0  # seconds of silence after which a beat is sent
+NO_BEAT = 60.0  # seconds without a word from the client after which nobody is there
+GPU_EVERY = 2.0  # seconds
+DRAIN = 10.0  # seconds for the rest of the log when all is over
+
+
+class Follower:
+    """The threads of one `follow`. Each sends by itself; only the main thread reads stdin and ends them all."""
+
+    def __init__(self, request: Request, frames: Frames, lines: Lines) -> None:
+        self.run: Run = Home(request.text("workdir")).run(request.run_id())
+        self.request, self.frames, self.lines = request, frames, lines
+        self.over, self.ours = threading.Event(), threading.Event()  # the run has ended; its port is held by it
+        self._wake_out, self._wake_in = os.pipe()
+        port = request.maybe("port", int) or self.run.state.get("port")
+        self.watch = Watch(Session(self.run), port, self.send, self.ours)
+        self._logging: Optional[threading.Thread] = None
+
+    def send(self, kind: str, **fields: Any) -> None:
+        """A frame of this run."""
+        self.frames.send(kind, run=self.run.id, **fields)
+
+    def start(self) -> None:
+        """Begin what was asked for."""
+        probe = self.request.maybe("probe", dict)
+        if probe is not None:
+            Probe(Request(probe), self.run, _or_end(self.send), self.ours).start()
+        if self.request.flag("gpus", False):
+            self._thread(self._gpus)
+        if self.request.flag("log", True):
+            self._logging = self._thread(self._log)
+        if self.request.flag("watch", True):
+            self._thread(self._watch)
+
+    @staticmethod
+    def _thread(work: Callable[[], None]) -> threading.Thread:
+        thread = threading.Thread(target=_or_end(work), name=work.__name__, daemon=True)
+        thread.start()
+        return thread
+
+    def _log(self) -> None:
+        tail = Tail(self.run.log, int(self.request.number("from", 0)))
+        while True:
+            last = self.over.is_set()  # asked before reading: what came meanwhile is in this last read
+            for fields in tail.poll(final=last):
+                self.send(fields.pop("f"), **fields)
+            if last:
+                return
+            time.sleep(LOG_EVERY)
+
+    def _watch(self) -> None:
+        self.watch.run()
+        self.over.set()
+        os.write(self._wake_in, b"!")
+
+    def _gpus(self) -> None:
+        while True:
+            began = time.monotonic()
+            rows = gpu.memory()
+            if rows:
+                self.frames.send("gpus", gpus=rows)
+            # Each look starts a program: where the driver is slow to answer, ask less often.
+            time.sleep(max(GPU_EVERY, 5 * (time.monotonic() - began)))
+
+    def listen(self) -> None:
+        """Until the run has ended, or the client has: serve its commands, and beat where there is nothing to say."""
+        patience = self.request.number("no_beat", NO_BEAT)
+        heard = time.monotonic()
+        while not self.over.is_set():
+            line = self.lines.next(wait=1.0, wake=self._wake_out)
+            now = time.monotonic()
+            if line is not None:
+                heard = now
+                if self._obey(line):
+                    self.frames.send("end")
+                    return
+            elif self.lines.closed or now - heard > patience:
+                os._exit(0)
+            if now - self.frames.last > BEAT_EVERY:
+                self.frames.send("beat")
+        if self._logging:
+            self._logging.join(DRAIN)
+        code = self.run.exit_code()
+        self.send("exit", code=code, **_signal(code))
+        self.frames.send("end")
+
+    def _obey(self, line: bytes) -> bool:
+        """Serve one command; True means end."""
+        try:
+            command = json.loads(line).get("c")
+        except (ValueError, AttributeError):
+            return False
+        if command == "up":
+            self._up()
+        return bool(command == "end")
+
+    def _up(self) -> None:
+        """The client has seen every condition met: write down when, and who is who."""
+        session = Session(self.run)
+        session.look()
+        with contextlib.suppress(OSError):
+            note(session)
+            ranks = [{key: seat[key] for key in ("label", "title", "pid", "start")} for seat in session.ranks()]
+            self.run.write("up.json", {"t": round(time.time(), 3), "ranks": ranks})
+            self.send("noted", what="up")
+
+
+def _or_end(work: Callable[..., None]) -> Callable[..., None]:
+    """In a thread: when nobody reads our frames any more there is nothing left to do, here or elsewhere."""
+
+    def wrapped(*args: Any, **named: Any) -> None:
+        try:
+            work(*args, **named)
+        except BrokenPipeError:
+            os._exit(0)
+
+    return wrapped
+
+
+def _signal(code: Optional[int]) -> Any:
+    """A shell writes 128 + N for a command that signal N ended."""
+    with contextlib.suppress(ValueError):
+        if code is not None and code > 128:
+            return {"signal": signal.Signals(code - 128).name}
+    return {}
+
+
+def follow(request: Request, frames: Frames, lines: Lines) -> None:
+    """Follow a run. Ends the process itself: a thread may still wait for an answer that nobody needs any more."""
+    follower = Follower(request, frames, lines)
+    follower.start()
+    follower.listen()

@@ -1,0 +1,52 @@
+"""This folder -> one file that any Python 3.8+ runs. Stays at home: it is not in the file itself."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import zipfile
+from functools import lru_cache
+from pathlib import Path
+
+HERE = Path(__file__).parent
+FIRST = """\
+import os, sys
+if sys.version_info < (3, 8):
+    sys.stdout.write('{"f": "error", "code": "missing", "message": "Python %d.%d runs the on-host program: 3.8 or '
+                     'later is needed", "do": "correct `python` of this host in the inventory"}\\n'
+                     % sys.version_info[:2])
+    sys.stdout.flush()
+    os._exit(1)
+from onhost.__main__ import main
+os._exit(main())
+"""  # understood by every Python, so that an old one can say so
+
+
+@lru_cache(maxsize=1)
+def sources() -> tuple[tuple[str, bytes], ...]:
+    """(name in the file, content), sorted."""
+    modules = [(f"onhost/{path.name}", path.read_bytes()) for path in HERE.glob("*.py") if path.name != "pack.py"]
+    return tuple(sorted([("__main__.py", FIRST.encode()), *modules]))
+
+
+@lru_cache(maxsize=1)
+def pack() -> bytes:
+    """The program's bytes: the same sources give the same bytes."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for name, content in sources():
+            entry = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
+            entry.external_attr = 0o644 << 16
+            entry.create_system = 3  # the same on every system
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(entry, content, compresslevel=9)
+    return out.getvalue()
+
+
+@lru_cache(maxsize=1)
+def content_hash() -> str:
+    """12 hex digits over the sources, not over the packed bytes: those depend on the zlib that made them."""
+    digest = hashlib.sha256()
+    for name, content in sources():
+        digest.update(f"{name}\0{len(content)}\0".encode() + content)
+    return digest.hexdigest()[:12]

@@ -1,0 +1,124 @@
+"""/proc -> processes. A process is (pid, start ticks): a number alone may have been given to another one since."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Iterable, List, NamedTuple, Optional
+
+TICKS = os.sysconf("SC_CLK_TCK")  # clock ticks per second
+PAGE = os.sysconf("SC_PAGE_SIZE")  # bytes
+LONGEST_TITLE = 300  # characters of a command line that leave the host
+SECRET_NAME = r"(?i:api[-_]?key|token|secret|password|passwd|credential)"
+SECRET_FLAG = re.compile("--?[\\w.-]*" + SECRET_NAME)
+SECRET_PAIR = re.compile("^(.*?" + SECRET_NAME + "[\"']?\\s*[=:])\\s*(?=\\S).*$", re.DOTALL)
+SECRET_SHAPE = re.compile(r"(?:\b(?:hf_|sk-)[A-Za-z0-9_-]{16,}|(?<=Bearer )\S+)")
+
+
+class Stat(NamedTuple):
+    """The fields of /proc/PID/stat that matter here (proc(5): 1-4, 6, 14+15, 22, 24)."""
+
+    pid: int
+    comm: str
+    state: str
+    ppid: int
+    session: int
+    ticks: int  # CPU time, user and system
+    start: int  # ticks after boot
+    pages: int  # resident
+
+    @property
+    def dead(self) -> bool:
+        """A zombie holds a number and nothing else."""
+        return self.state in "ZXx"
+
+    @property
+    def cpu_s(self) -> float:
+        """CPU time used, seconds."""
+        return round(self.ticks / TICKS, 2)
+
+    @property
+    def rss_mib(self) -> int:
+        """Resident memory, MiB."""
+        return self.pages * PAGE >> 20
+
+
+def read(path: str) -> Optional[bytes]:
+    """A file of /proc; None when the process is gone or not ours to see."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        blocks: List[bytes] = []
+        while True:
+            block = os.read(fd, 65536)
+            if not block:
+                return b"".join(blocks)
+            blocks.append(block)
+    except OSError:  # it ended between open and read
+        return None
+    finally:
+        os.close(fd)
+
+
+def stat(pid: int) -> Optional[Stat]:
+    """What the kernel says of a process, or None when there is none."""
+    raw = read(f"/proc/{pid}/stat")
+    if not raw:
+        return None
+    head, _, rest = raw.rpartition(b")")  # a name may hold blanks and brackets
+    f = rest.split()
+    comm = head.partition(b"(")[2].decode("utf-8", "backslashreplace")
+    return Stat(pid, comm, f[0].decode(), int(f[1]), int(f[3]), int(f[11]) + int(f[12]), int(f[19]), int(f[21]))
+
+
+def pids() -> List[int]:
+    """Every process number there is now."""
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def scan(numbers: Optional[Iterable[int]] = None) -> List[Stat]:
+    """The processes there are, zombies too."""
+    return [found for found in map(stat, pids() if numbers is None else numbers) if found]
+
+
+def arguments(pid: int) -> List[str]:
+    """A process's arguments; one that renamed itself (setproctitle) has its title as the only one."""
+    raw = (read(f"/proc/{pid}/cmdline") or b"").decode("utf-8", "backslashreplace")
+    return [part for part in raw.split("\0") if part]
+
+
+def redact(args: List[str]) -> List[str]:
+    """The same arguments with whatever looks like a secret masked."""
+    shown, hide = [], False
+    for arg in args:
+        shown.append("***" if hide else SECRET_SHAPE.sub("***", SECRET_PAIR.sub(r"\1***", arg)))
+        hide = bool(SECRET_FLAG.fullmatch(arg))
+    return shown
+
+
+def title(pid: int) -> str:
+    """What `ps` shows of a process, without secrets and not longer than one wants to read."""
+    return " ".join(redact(arguments(pid))).strip()[:LONGEST_TITLE]
+
+
+def boot_id() -> str:
+    """Which boot of the machine this is: start ticks count from it."""
+    return (read("/proc/sys/kernel/random/boot_id") or b"").decode().strip()
+
+
+def link(pid: int, name: str) -> str:
+    """Where /proc/PID/NAME points, or "" when that may not be seen."""
+    try:
+        return os.readlink(f"/proc/{pid}/{name}")
+    except OSError:
+        return ""
+
+
+def uid(pid: int) -> Optional[int]:
+    """Whose process it is, or None when it is gone."""
+    try:
+        return os.stat(f"/proc/{pid}").st_uid
+    except OSError:
+        return None

@@ -1,0 +1,83 @@
+"""A run's processes -> ranks.json: which process is which rank, and which died first.
+
+SGLang kills the other ranks when one dies, so afterwards only what was written down early can name the guilty one.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import List, Optional
+
+from .session import Session
+from .state import Json, Run
+
+# main's own words for a child that ended, with its pid (0.5.10.post1 and later)
+CRASHED = re.compile(r"Subprocess (\S+) \(pid=(\d+)\) crashed with exit code (-?\d+)")
+LOG_END = 512 * 1024  # bytes of the log's end that are searched
+
+
+def note(session: Session) -> None:
+    """Bring ranks.json up to date with the last look. Writes only when something changed."""
+    old = session.recorded
+    new = dict(old)
+    main = session.main()
+    if main:
+        new["main"] = {"pid": main.stat.pid, "start": main.stat.start, "title": main.title}
+    new["ranks"] = _entries(session, list(old.get("ranks", ())))
+    dead = [] if old.get("died") else _dead(session, new)
+    if dead:
+        new["died"] = [dict(entry, t=round(time.time(), 3)) for entry in dead]
+    if new != old and (main or new["ranks"]):
+        session.recorded = new
+        session.run.write("ranks.json", new)
+
+
+def _entries(session: Session, old: List[Json]) -> List[Json]:
+    labels = {rank["title"]: rank["label"] for rank in session.run.state.get("ranks") or ()}
+    by_title = {entry["title"]: entry for entry in old}
+    for p in session.alive():
+        if p.title in labels or p.title.startswith("sglang::"):
+            by_title[p.title] = {
+                "label": labels.get(p.title), "title": p.title, "pid": p.stat.pid, "start": p.stat.start
+            }  # fmt: skip
+    return [by_title[title] for title in sorted(by_title)]
+
+
+def _dead(session: Session, recorded: Json) -> List[Json]:
+    """Who has died since they were written down. With main dead too, main is the one: its children die with it."""
+    alive = {p.key for p in session.alive()}
+    main = recorded.get("main")
+    if main and (main["pid"], main["start"]) not in alive:
+        return [dict(main, label=None)]
+    return [entry for entry in recorded["ranks"] if (entry["pid"], entry["start"]) not in alive]
+
+
+def crash(session: Session) -> Optional[Json]:
+    """The process whose death ended the run, or None: {label, title, pid, t?, why?}."""
+    run, recorded = session.run, session.recorded
+    died = list(recorded.get("died", ()))
+    if not died and session.main():
+        died = _dead(session, dict(recorded, ranks=recorded.get("ranks", [])))
+    said = _said(run, list(recorded.get("ranks", ())))
+    guilty = said if said and (not died or died[0].get("label") is None) else (died[0] if died else said)
+    asked = run.state.get("stopping")
+    if guilty is None or (asked is not None and guilty.get("t", asked) >= asked):
+        return None
+    return {key: value for key, value in guilty.items() if key != "start"}
+
+
+def _said(run: Run, ranks: List[Json]) -> Optional[Json]:
+    """The crash that main itself wrote into the log, if it names one of the recorded processes."""
+    by_pid = {entry["pid"]: entry for entry in ranks}
+    try:
+        with open(run.log, "rb") as file:
+            file.seek(max(0, file.seek(0, 2) - LOG_END))
+            text = file.read(LOG_END).decode("utf-8", "replace")
+    except OSError:
+        return None
+    for found in CRASHED.finditer(text):
+        entry = by_pid.get(int(found.group(2)))
+        if entry:
+            return dict(entry, why=f"exit code {found.group(3)}")
+    return None

@@ -1,0 +1,129 @@
+"""A run -> its processes: all that share the session of its leader. SGLang's children never leave it (no setsid),
+not even those that lost their parent and were given to PID 1."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+
+from . import proc
+from .state import Json, Run
+
+# What a launch script may run beside the server; none of these is ever "the server".
+SHELL_TOOLS = {"cat", "chmod", "cp", "date", "env", "ln", "ls", "mkdir", "mv", "rm", "sed", "sync", "touch"}
+SERVER = re.compile(r"\bsglang(?:\.|$| serve\b)")
+Key = Tuple[int, int]  # pid, start ticks
+
+
+class Process(NamedTuple):
+    """A process of the run. A zombie's title is the one it had, as far as we know it."""
+
+    stat: proc.Stat
+    title: str
+
+    @property
+    def key(self) -> Key:
+        """What no other process has."""
+        return self.stat.pid, self.stat.start
+
+    def row(self) -> Json:
+        """For a frame."""
+        s = self.stat
+        return {"pid": s.pid, "ppid": s.ppid, "title": self.title, "state": s.state, "rss_mib": s.rss_mib,
+                "cpu_s": s.cpu_s}  # fmt: skip
+
+
+class Session:
+    """The processes of one run, looked at again and again. Nothing is ever taken for ours by its number alone."""
+
+    def __init__(self, run: Run) -> None:
+        self.run, self.boot = run, proc.boot_id()
+        self.pid, self.start, self.number, self._boot = run.identity()
+        self.recorded = run.read("ranks.json")
+        self.processes: List[Process] = []
+        self._titles: Dict[Key, str] = {}
+        self._foreign: Set[int] = set()
+        self._scans = 0
+        for entry in self.known():
+            self._titles[(entry["pid"], entry["start"])] = entry["title"]
+
+    def known(self) -> List[Json]:
+        """The processes written down earlier in ranks.json."""
+        main = self.recorded.get("main")
+        return ([main] if main else []) + list(self.recorded.get("ranks", ()))
+
+    def look(self, everywhere: bool = True, stats: Optional[Sequence[proc.Stat]] = None) -> List[Process]:
+        """The run's processes now, zombies too. `everywhere`: also find new ones; `stats`: a scan made already."""
+        if self._boot != self.boot:
+            return []
+        if stats is None:
+            stats = self._scan() if everywhere else proc.scan(p.stat.pid for p in self.processes)
+        ours = [s for s in stats if s.session == self.number]
+        self.processes = [Process(s, self._title(s)) for s in ours] if self._is_ours(ours) else []
+        return self.processes
+
+    def alive(self) -> List[Process]:
+        """Those of the last look that are not zombies."""
+        return [p for p in self.processes if not p.stat.dead]
+
+    def _scan(self) -> List[proc.Stat]:
+        """All of /proc, but what was seen to be foreign is looked at again only every tenth time."""
+        self._scans += 1
+        if self._scans % 10 == 1:
+            self._foreign = set()
+        stats = proc.scan(pid for pid in proc.pids() if pid not in self._foreign)
+        self._foreign.update(s.pid for s in stats if s.session != self.number)
+        return stats
+
+    def _is_ours(self, members: Sequence[proc.Stat]) -> bool:
+        """Is the session of this number still the one that start made?
+
+        While a member lives the kernel gives its session's number to nobody else, so one proven member proves all: the
+        leader or a recorded process with the right start time, or one that works in the run's folder or on its log.
+        """
+        if any(s.pid == self.pid and s.start != self.start for s in members):
+            return False
+        keys = {(self.pid, self.start)} | set(self._titles)
+        return any((s.pid, s.start) in keys for s in members) or any(self._touches(s.pid) for s in members)
+
+    def _touches(self, pid: int) -> bool:
+        folder, log = os.path.realpath(self.run.folder), os.path.realpath(self.run.log)
+        return proc.link(pid, "cwd") == folder or log in (proc.link(pid, "fd/1"), proc.link(pid, "fd/2"))
+
+    def _title(self, stat: proc.Stat) -> str:
+        key = (stat.pid, stat.start)
+        title = "" if stat.dead else proc.title(stat.pid)
+        if title:
+            self._titles[key] = title
+        return title or self._titles.get(key) or f"[{stat.comm}]"
+
+    def leader(self) -> Optional[Process]:
+        """The shell that runs the launch script, while it lives."""
+        return next((p for p in self.alive() if p.key == (self.pid, self.start)), None)
+
+    def main(self) -> Optional[Process]:
+        """The server itself: the leader's child that is neither a fork of the shell nor one of its small tools."""
+        leader, alive = self.leader(), self.alive()
+        if leader is None:  # killed alone: the server lives on without its shell
+            known = self.recorded.get("main") or {}
+            return next((p for p in alive if p.key == (known.get("pid"), known.get("start"))), None) or next(
+                (p for p in alive if SERVER.search(p.title)), None
+            )
+        children = [
+            p for p in alive if p.stat.ppid == self.pid and p.title != leader.title and p.stat.comm not in SHELL_TOOLS
+        ]
+        return min(children, key=lambda p: (not SERVER.search(p.title), p.stat.start), default=None)
+
+    def ranks(self) -> List[Dict[str, Any]]:
+        """Each expected rank with the process that has its title now, or had it when last written down."""
+        seats = []
+        old = {entry.get("title"): entry for entry in self.recorded.get("ranks", ())}
+        for rank in self.run.state.get("ranks") or ():
+            now = [p for p in self.processes if p.title == rank["title"]]
+            found = max(now, key=lambda p: (not p.stat.dead, p.stat.start), default=None)
+            was = old.get(rank["title"], {})
+            pid, start = found.key if found else (was.get("pid"), was.get("start"))
+            alive = bool(found and not found.stat.dead)
+            seats.append({"label": rank["label"], "title": rank["title"], "pid": pid, "start": start, "alive": alive})
+        return seats

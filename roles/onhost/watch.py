@@ -1,0 +1,76 @@
+"""A run's session and port, looked at again and again -> frames when something changes, until the server is gone."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from typing import Any, Callable, Dict, Optional, Tuple
+
+from . import sockets
+from .record import note
+from .session import Process, Session
+
+LOOK_EVERY = 0.1  # seconds between looks at the known processes
+SCAN_EVERY = 1.0  # seconds between looks for new ones
+PORT_EVERY = 0.5  # seconds
+TELL_EVERY = 2.0  # seconds after which memory and CPU time are told though nothing else has changed
+
+
+class Watch:
+    """`send` gets the frames, `ours` is set while the port is held by a process of the run."""
+
+    def __init__(self, session: Session, port: Optional[int], send: Callable[..., None], ours: threading.Event) -> None:
+        self.session, self.port, self.send, self.ours = session, port, send, ours
+        self.main: Optional[Process] = None
+        self._shown: Any = None
+        self._told = self._scanned = self._looked = 0.0
+        self._holder: Any = ()  # not yet told
+        self._inodes: Tuple[int, ...] = ()
+
+    def run(self) -> None:
+        """Until the leader and the server are both dead."""
+        while self._look():
+            time.sleep(LOOK_EVERY)
+
+    def _look(self) -> bool:
+        now = time.monotonic()
+        everywhere = now - self._scanned >= SCAN_EVERY
+        self.session.look(everywhere)
+        leader, self.main = self.session.leader(), self.session.main()
+        if leader is None and not everywhere:  # before it is called the end: has anyone been overlooked?
+            everywhere = True
+            self.session.look()
+            self.main = self.session.main()
+        if everywhere:
+            self._scanned = now
+        with contextlib.suppress(OSError):  # a full disk ends no following
+            note(self.session)
+        self._tell(now, leader)
+        if self.port and now - self._looked >= PORT_EVERY:
+            self._looked = now
+            self._look_at_port(self.port)
+        return leader is not None or self.main is not None
+
+    def _tell(self, now: float, leader: Optional[Process]) -> None:
+        main = self.main.stat.pid if self.main else None
+        seen = main, [(p.key, p.title, p.stat.ppid, p.stat.state in "ZXTt") for p in self.session.processes]
+        if seen != self._shown or now - self._told >= TELL_EVERY:
+            self._shown, self._told = seen, now
+            rows = [p.row() for p in self.session.processes]
+            self.send("procs", main=main, leader=leader.stat.pid if leader else None, procs=rows)
+
+    def _look_at_port(self, port: int) -> None:
+        """The holder is searched for only when the listening sockets are not those of the last look."""
+        inodes = tuple(sorted(each.inode for each in sockets.listeners(port)))
+        if inodes == self._inodes and self._holder != () and (self._holder is None or self._holder["pid"]):
+            return
+        pids = [p.stat.pid for p in self.session.alive()]
+        found: Optional[Dict[str, Any]] = sockets.holder(port, pids)
+        self._inodes = inodes
+        if found is not None:
+            found = dict(found, ours=found["pid"] in pids)
+        if found != self._holder:
+            self._holder = found
+            (self.ours.set if found and found["ours"] else self.ours.clear)()
+            self.send("port", port=port, holder=found)
