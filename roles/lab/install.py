@@ -1,0 +1,156 @@
+"""The real SGLang on this machine's CPU, installed once per clone and shown to every lab host.
+
+Pins and order are what makes it work: torch first and as a CPU build, then everything else without pip's resolver,
+which would exchange it for a CUDA build.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from roles.inventory.errors import AllranksError, InputError
+from roles.lab.folder import Folder
+
+HERE = Path(__file__).parent
+PINS = HERE / "sglang-cpu.txt"
+TORCH = "torch==2.13.0"
+CPU_WHEELS = "https://download.pytorch.org/whl/cpu"
+MODEL = "tiny-llama"
+SIZES = "about 330 MB to download, 1.6 GB on disk"  # measured with the pins on x86-64
+NEEDED_GB = 2.5  # what is installed, and the largest wheel beside it while it is unpacked
+PYTHONS = ((3, 11), (3, 12), (3, 13))  # the pinned packages have wheels for these
+
+Say = Callable[[str], None]
+
+
+def sglang(root: Path, say: Say) -> Path:
+    """Install what is missing; return the folder. A complete install is recognised by its stamp, in milliseconds."""
+    opt = Folder.of(root).opt
+    stamp, wanted = opt / "stamp", _fingerprint()
+    if stamp.exists() and stamp.read_text() == wanted:
+        say(f"SGLang for the lab is in {opt}")
+        return opt
+    python = _python()
+    _room_for(opt)
+    stamp.unlink(missing_ok=True)
+    say(f"SGLang for the lab goes to {opt} (CPU build, once): {SIZES}; a run that was stopped goes on where it was")
+    for name, step in _steps(opt, python, say):
+        began = time.monotonic()
+        step()
+        say(f"  {name:34} {time.monotonic() - began:6.1f} s")
+    stamp.write_text(wanted)
+    return opt
+
+
+def _steps(opt: Path, python: str, say: Say) -> Sequence[tuple[str, Callable[[], object]]]:
+    venv = opt / "venv"
+    return (
+        ("virtualenv", lambda: _make_venv(venv, python)),
+        (f"{TORCH}, CPU build", lambda: _torch(venv, say)),
+        ("SGLang and what it needs", lambda: _pip(venv, "--no-deps", "-r", str(PINS))),
+        ("stand-ins for GPU kernels", lambda: _stand_ins(venv)),
+        (f"model {MODEL}", lambda: _model(venv, opt / "models" / MODEL)),
+        ("does it import?", lambda: _own(venv, "-c", "import sglang.srt.server_args")),
+    )
+
+
+def _fingerprint() -> str:
+    made_of = [path.read_bytes() for path in (PINS, HERE / "standins.py", HERE / "tiny_model.py")]
+    return hashlib.sha256(b"\0".join([*made_of, TORCH.encode(), platform.machine().encode()])).hexdigest() + "\n"
+
+
+def _python() -> str:
+    """The Python to build on: the one that runs this, or else one of the right version found on PATH."""
+    if sys.platform != "linux":
+        raise InputError(f"SGLang for the lab needs Linux, this is {sys.platform}")
+    candidates = [f"{sys.base_prefix}/bin/python3"] if sys.version_info[:2] in PYTHONS else []
+    candidates += filter(None, (shutil.which(f"python{major}.{minor}") for major, minor in PYTHONS))
+    for candidate in candidates:
+        if (
+            subprocess.run([candidate, "-c", "import venv, ensurepip"], capture_output=True, check=False).returncode
+            == 0
+        ):
+            return candidate
+    if candidates:
+        raise InputError(f"{candidates[0]} cannot make a virtualenv", do="as root: apt-get install python3-venv")
+    found = ".".join(map(str, sys.version_info[:2]))
+    raise InputError(f"SGLang for the lab needs Python 3.11 to 3.13, this is {found}", do="put a python3.11 on PATH")
+
+
+def _room_for(opt: Path) -> None:
+    opt.mkdir(parents=True, exist_ok=True)
+    present = sum(path.lstat().st_size for path in opt.rglob("*") if path.is_file())
+    free = (shutil.disk_usage(opt).free + present) / 1e9
+    if free < NEEDED_GB:
+        raise InputError(f"SGLang for the lab needs {NEEDED_GB} GB, {opt} has {free:.1f} GB free", do="make room")
+
+
+def _make_venv(venv: Path, python: str) -> None:
+    """Made anew when its base Python is gone."""
+    works = (venv / "bin/python").exists() and _run(venv, "-c", "import pip").returncode == 0
+    if not works:
+        shutil.rmtree(venv, ignore_errors=True)
+        _check(subprocess.run([python, "-m", "venv", str(venv)], capture_output=True, text=True, check=False), "venv")
+
+
+def _torch(venv: Path, say: Say) -> None:
+    """As a CPU build where one is to be had: from the indexes set up here, then from PyTorch's own."""
+    if _run(venv, "-c", f"import torch; assert torch.__version__.startswith({TORCH[7:]!r})").returncode == 0:
+        return
+    try:
+        _pip(venv, "--no-deps", f"{TORCH}+cpu")
+    except AllranksError:
+        say("  no CPU build of torch on the package index set up here: trying PyTorch's own")
+        try:
+            _pip(venv, "--no-deps", "--extra-index-url", CPU_WHEELS, f"{TORCH}+cpu")
+        except AllranksError:
+            say("  nor there: taking the CUDA build, 3 GB larger")
+            _pip(venv, TORCH)
+
+
+def _stand_ins(venv: Path) -> None:
+    """A .pth line imports the module whenever this Python starts: no PYTHONPATH has to be set anywhere."""
+    (site,) = venv.glob("lib/python3*/site-packages")
+    shutil.copyfile(HERE / "standins.py", site / "allranks_standins.py")
+    (site / "allranks_standins.pth").write_text("import allranks_standins\n")
+
+
+def _model(venv: Path, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    _own(venv, str(HERE / "tiny_model.py"), str(folder))
+
+
+def _pip(venv: Path, *arguments: str) -> None:
+    """pip's own progress bar is shown on a terminal; its errors come back as one line."""
+    loud = sys.stdout.isatty()
+    argv = [str(venv / "bin/python"), "-m", "pip", "install", *([] if loud else ["-q"]), *arguments]
+    shown = None if loud else subprocess.DEVNULL
+    done = subprocess.run(argv, stdout=shown, stderr=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR:")]
+        why = errors[-1].removeprefix("ERROR: ") if errors else f"exit status {done.returncode}"
+        raise AllranksError(f"pip install {arguments[-1]}: {why}", do="see to the network or proxy, then run it again")
+
+
+def _own(venv: Path, *arguments: str) -> None:
+    _check(_run(venv, *arguments), arguments[-1])
+
+
+def _run(venv: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "SGLANG_USE_CPU_ENGINE": "1", "HF_HUB_OFFLINE": "1"}
+    argv = [str(venv / "bin/python"), *arguments]
+    return subprocess.run(argv, capture_output=True, text=True, check=False, env=environment)
+
+
+def _check(done: subprocess.CompletedProcess[str], what: str) -> None:
+    if done.returncode:
+        last = (done.stderr or done.stdout).strip().splitlines()[-1:] or [f"exit status {done.returncode}"]
+        raise AllranksError(f"SGLang for the lab: {what}: {last[0]}", do="remove .lab/opt and run it again")
