@@ -18,7 +18,9 @@ class AllranksError(Exception):
         self.do = do
 
     def __str__(self) -> str:
-        return f"{self.message}; {self.do}" if self.do else self.message
+        if not self.do:
+            return self.message
+        return f"{self.message}{' ' if self.message.endswith('?') else '; '}{self.do}"
 
     def __reduce__(self) -> tuple[object, ...]:
         # Exception pickles its positional arguments only; `do` must survive a process pool too.

@@ -1,0 +1,53 @@
+"""What can never become a deployment that all ranks answer from, refused before any host is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from roles.inventory.errors import InputError
+
+if TYPE_CHECKING:
+    from roles.inventory.host import Host
+    from roles.inventory.profile import Profile
+
+_QUIET = {"warning", "error", "critical", "fatal"}
+
+
+def check(profile: Profile, hosts: Sequence[Host]) -> None:
+    """Raise at the first thing that is wrong."""
+    _number_of_hosts(profile, hosts)
+    _different_machines(hosts)
+    _ranks_can_be_followed(profile)
+
+
+def _number_of_hosts(profile: Profile, hosts: Sequence[Host]) -> None:
+    nodes, given = profile.layout.nnodes, ", ".join(host.name for host in hosts) or "none"
+    if len(hosts) == nodes:
+        return
+    if nodes == 1 and len(hosts) > 1:
+        what = f"profile {profile.name} is for one host, {len(hosts)} were given ({given})"
+        raise InputError(what, do=f"name one, or spread it over all: --set nnodes={len(hosts)}")
+    what = f"profile {profile.name}: layout.nnodes is {nodes}, {len(hosts)} hosts were given ({given})"
+    raise InputError(what, do=f"give {nodes} hosts, node 0 first")
+
+
+def _different_machines(hosts: Sequence[Host]) -> None:
+    """Two names for one machine would start two nodes on the same GPUs. In the lab there are none to fight over."""
+    seen: dict[str, Host] = {}
+    for host in hosts:
+        other = seen.setdefault(host.internal.lower(), host)
+        if other is not host and (other.name == host.name or not (other.lab and host.lab)):
+            what = f"{other.name} and {host.name} are one machine to the other nodes ({host.internal})"
+            raise InputError(what, do="give different hosts, or each its own internal: address")
+
+
+def _ranks_can_be_followed(profile: Profile) -> None:
+    """Refuse flags that hide the milestones, or give ranks titles that the plan cannot foretell."""
+    level = profile.flags.get("log_level")
+    if isinstance(level, str) and level.lower() in _QUIET:
+        what = f"profile {profile.name}: flags.log_level {level} hides the lines that each rank is followed by"
+        raise InputError(what, do="use info or debug")
+    for flag in ("attn_cp_size", "moe_dp_size"):
+        if profile.flags.get(flag) not in (None, False, 1):
+            raise InputError(f"profile {profile.name}: flags.{flag}: layouts with this axis are not supported yet")
