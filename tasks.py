@@ -9,7 +9,7 @@ import functools
 import os
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +42,9 @@ def command(**options: Any) -> Callable[[Callable[..., Any]], Any]:
                 print("\nstopped by Ctrl-C", file=sys.stderr)
                 code = 130
             except BrokenPipeError:
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # `inv logs | head`: the end was asked for
+                os.dup2(
+                    os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
+                )  # `inv logs | head`: the end was asked for
                 code = 0
             if code:
                 raise SystemExit(code)
@@ -60,7 +62,9 @@ def _say_error(error: Exception) -> None:
 
 
 @command(help={"host": HOST, "profile": PROFILE, "set": SET, "json": JSON}, iterable=["set"])
-def show(c: Context, host: str | None = None, profile: str | None = None, set: list[str] = [], json: bool = False) -> int:  # noqa: A002, B006
+def show(
+    c: Context, host: str | None = None, profile: str | None = None, set: Sequence[str] = (), json: bool = False
+) -> int:
     """Print the plan of a deploy: ranks, GPUs, environment, launch script. Connects nowhere."""
     from roles.server.commands import plan
     from roles.view.show import as_json, show
@@ -87,7 +91,7 @@ def deploy(
     c: Context,
     host: str | None = None,
     profile: str | None = None,
-    set: list[str] = [],  # noqa: A002, B006
+    set: Sequence[str] = (),
     restart: bool = False,
     replace: bool = False,
     keep: bool = False,
@@ -102,12 +106,20 @@ def deploy(
     return commands.deploy(ROOT, host, profile, options, json=json)
 
 
-@command(help={"host": HOST, "name": NAME, "all": "ask every host of the inventory", "json": JSON, "accept-new-host-key": NEW_KEY})
+@command(
+    help={
+        "host": HOST,
+        "name": NAME,
+        "all": "ask every host of the inventory",
+        "json": JSON,
+        "accept-new-host-key": NEW_KEY,
+    }
+)
 def status(
     c: Context,
     host: str | None = None,
     name: str | None = None,
-    all: bool = False,  # noqa: A002
+    all: bool = False,
     json: bool = False,
     accept_new_host_key: bool = False,
 ) -> int:
@@ -167,31 +179,41 @@ def teardown(
     help={
         "hosts": "how many (lab1 .. labN; `lab` is the first)",
         "kind": "auto, namespace (root), user-namespace, loopback or lxc (root)",
-        "sglang": "also install the real SGLang for the CPU (about 1.5 GB, once)",
+        "sglang": "also install the real SGLang for the CPU, once (it says how much that is first)",
     },
 )
 def lab_up(c: Context, hosts: int = 1, kind: str = "auto", sglang: bool = False) -> int:
     """Bring up hosts on this machine to try everything on, with OpenSSH's own sshd."""
-    from roles.lab import commands
+    from roles import lab
 
-    return commands.up(ROOT, hosts, kind, sglang=sglang)
+    if sglang:
+        lab.sglang(ROOT, say)
+    lab.up(ROOT, hosts, kind, say)
+    return 0
 
 
 @command(name="status", help={"json": JSON})
 def lab_status(c: Context, json: bool = False) -> int:
     """The lab's hosts, and how to reach each by ssh."""
-    from roles.lab import commands
+    from roles import lab
+    from roles.view.lab import render
 
-    return commands.status(ROOT, json=json)
+    render(lab.status(ROOT), as_json=json)
+    return 0
 
 
 @command(name="down")
 def lab_down(c: Context) -> int:
     """End the lab: no process, namespace, link or mount is left (the SGLang install is kept)."""
-    from roles.lab import commands
+    from roles import lab
 
-    return commands.down(ROOT)
+    lab.down(ROOT, say)
+    return 0
 
 
-lab = Collection("lab", lab_up, lab_status, lab_down)
-namespace = Collection(show, deploy, status, logs, teardown, lab)
+def say(text: str) -> None:
+    """A line of progress."""
+    print(text, flush=True)
+
+
+namespace = Collection(show, deploy, status, logs, teardown, Collection("lab", lab_up, lab_status, lab_down))

@@ -1,4 +1,4 @@
-"""Facts of each host + plan -> findings. Everything that can be seen to be wrong is said at once, before anything starts."""
+"""Facts of each host + plan -> findings. What can be seen to be wrong is said at once, before anything starts."""
 
 from __future__ import annotations
 

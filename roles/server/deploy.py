@@ -13,7 +13,7 @@ from roles.server import check, secrets
 from roles.server.confirm import Confirmation, Observer
 from roles.server.deployment import Deployment
 from roles.server.run import Run, new_id
-from roles.server.standing import Standing
+from roles.server.standing import Standing, holder_of, port_of
 from roles.watch import Board, Verdict
 
 
@@ -53,12 +53,14 @@ class Report:
 def deploy(plan: Plan, observer: Observer, ledger: Ledger, options: Options | None = None) -> Report:
     """Carry out exactly this plan.
 
-    Gives a Report, up or not. Ctrl-C and a lost connection leave the server as it is (KeyboardInterrupt passes through).
+    Gives a Report, up or not. Ctrl-C (KeyboardInterrupt) and a lost connection leave the server as it is.
     Raises: InputError (a secret has no value), Refused (nothing was changed), Unreachable, AllranksError.
     """
     options = options or Options()
     began = time.time()
-    values = secrets.resolve({name: ref for node in plan.nodes for name, ref in node.secrets.items()}, plan.profile.name)
+    values = secrets.resolve(
+        {name: ref for node in plan.nodes for name, ref in node.secrets.items()}, plan.profile.name
+    )
     with Deployment(plan, accept_new=options.accept_new) as deployment:
         observer.step(f"checking {_names(plan)}")
         facts = deployment.facts()
@@ -95,12 +97,12 @@ def whole(standing: Standing, plan: Plan) -> bool:
         return False
     summaries = [summary for _, summary in standing.nodes.values()]
     ranks = [rank for summary in summaries for rank in summary.get("ranks") or []]
-    holder = (standing.head.get("port_holder") or {}) if "port_holder" in standing.head else None
+    holder = holder_of(standing.head)
     return (
         all(summary.get("alive") for summary in summaries)
         and len(ranks) == len(plan.ranks)
         and all(rank.get("alive") for rank in ranks)
-        and (holder is None or bool(holder.get("ours")))
+        and bool(holder and holder.get("ours"))
     )
 
 
@@ -135,8 +137,8 @@ def _in_the_way(plan: Plan, standing: Sequence[Standing], options: Options) -> l
             if node is None:
                 continue
             gpus = set(summary.get("gpus") or ()) & set(node.gpus)
-            if gpus or summary.get("port") in node.ports:
-                what = f"GPU {', '.join(map(str, sorted(gpus)))}" if gpus else f"port {summary.get('port')}"
+            if gpus or port_of(summary) in node.ports:
+                what = f"GPU {', '.join(map(str, sorted(gpus)))}" if gpus else f"port {port_of(summary)}"
                 found.append((other, host, what))
     if found and not options.replace:
         raise Refused(
@@ -182,4 +184,3 @@ def _record(run: Run, options: Options, result: str) -> Record:
 
 def _names(plan: Plan) -> str:
     return ", ".join(node.host.name for node in plan.nodes)
-

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from roles.inventory import Rank
-from roles.inventory.errors import AllranksError
+from roles.inventory.errors import AllranksError, InputError
 from roles.remote import Follower, Frame, Remote, each
 from roles.server.standing import Standing
 from roles.server.target import Hosts
@@ -52,7 +52,7 @@ def stamped(lines: Sequence[Line]) -> Iterator[tuple[str, Line]]:
     """Each line with a time to sort by: one that has none goes with the line before it."""
     stamp = ""
     for line in lines:
-        stamp = max(stamp, line.stamp or stamp)
+        stamp = max(stamp, line.time or stamp)
         yield stamp, line
 
 
@@ -113,9 +113,7 @@ def of_rank(entries: Iterator[Entry] | Sequence[Entry], rank: Rank | None) -> It
 
 
 def since_epoch(text: str, now: float) -> float:
-    """`10m`, `2h`, `90s`, `1d` ago, or a local `YYYY-MM-DD HH:MM:SS` / `HH:MM[:SS]` -> epoch seconds. Raises: InputError."""
-    from roles.inventory.errors import InputError
-
+    """`10m`, `2h`, `90s`, `1d` ago, or a local `[YYYY-MM-DD] HH:MM[:SS]` -> epoch seconds. Raises: InputError."""
     units = {"s": 1, "m": 60, "h": 3600, "d": 86400}
     if text and text[-1] in units and text[:-1].replace(".", "", 1).isdigit():
         return now - float(text[:-1]) * units[text[-1]]

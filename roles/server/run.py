@@ -83,7 +83,7 @@ class Run:
 
 
 def summary(plan: Plan) -> dict[str, Any]:
-    """The plan as the host keeps it: what a stranger with a shell there needs to understand the run. No secret values."""
+    """The plan as the host keeps it, for whoever looks at the run with a shell there. No secret values."""
     return {
         "deployment": plan.name,
         "profile": plan.profile.name,

@@ -1,4 +1,4 @@
-"""Which deployment does the operator mean? Arguments, records here and the hosts' own word -> one run, or a question."""
+"""Which deployment is meant? Arguments, records here and the hosts' own word -> one run, or a question."""
 
 from __future__ import annotations
 
@@ -68,15 +68,25 @@ def hosts_for(inventory: Inventory, ledger: Ledger, host: str | None, name: str 
     if not records and name and "@" in name:
         return list(inventory.hosts(name.split("@", 1)[1]))
     if not records:
-        raise InputError("no deployment was made from here", do="name one: --host HOST (inv status --all asks every host)")
+        raise InputError(
+            "no deployment was made from here", do="name one: --host HOST (inv status --all asks every host)"
+        )
     record = records[0]
     if len(records) > 1:
         chosen = choose("which deployment?", [record.deployment for record in records])
         if chosen is None:
             names = ", ".join(record.deployment for record in records)
-            raise InputError(f"several deployments were made from here: {names}", do="name one: --name NAME or --host HOST")
+            raise InputError(
+                f"several deployments were made from here: {names}", do="name one: --name NAME or --host HOST"
+            )
         record = next(record for record in records if record.deployment == chosen)
     return [inventory.host(known) for known in record.hosts]
+
+
+def distinct(inventory: Inventory) -> list[Host]:
+    """Every machine of the inventory once, also where several names mean the same one (`lab` is `lab1`)."""
+    places = {(host.address, host.port, host.user, host.jump): host for host in inventory.by_name.values()}
+    return list(places.values())
 
 
 def one_run(runs: Sequence[Standing], name: str | None, choose: Choose, silent: Sequence[str] = ()) -> Standing:

@@ -1,4 +1,4 @@
-"""Where words go: results on stdout, progress on stderr; colour only on a terminal that wants it (NO_COLOR is heard)."""
+"""Where words go: results on stdout, progress on stderr; colour only on a terminal that wants it (NO_COLOR)."""
 
 from __future__ import annotations
 

@@ -24,7 +24,9 @@ class LogPrinter:
     def line(self, host: str, label: str, stamp: str, text: str, source: str) -> None:
         """One line that `host` printed; `label` is its rank or empty, `stamp` the host's local time or empty."""
         if self._json:
-            print(json.dumps({"host": host, "rank": label or None, "time": stamp or None, "source": source, "text": text}))
+            print(
+                json.dumps({"host": host, "rank": label or None, "time": stamp or None, "source": source, "text": text})
+            )
             return
         out = Text(no_wrap=not self._console.is_terminal, overflow="ignore")
         out.append(host.ljust(self._host_width), style=self._shades.get(host, ""))

@@ -1,0 +1,1 @@
+"""What people and scripts see: terminal, plain lines, JSON. No decision is taken here."""

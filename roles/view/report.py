@@ -1,0 +1,65 @@
+"""How a deploy or a teardown ended -> the last lines on the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from roles.view.console import ago
+from roles.watch import Board, Verdict, durations
+
+
+def up(out: Console, name: str, where: str, run: str, verdict: Verdict, board: Board, seconds: float) -> None:
+    """What is up, where, how long each stage took, and the next commands."""
+    out.print(Text(f"{name} is up: {verdict.sentence}", style="good"))
+    out.print(f"  where       {where}")
+    out.print(f"  run         {run}, {ago(seconds)} from command to up")
+    if stages := [f"{stage.words} {stage.seconds:.1f} s" for stage in durations(board)]:
+        out.print(f"  stages      {', '.join(stages)}")
+    if board.generation and board.generation.text:
+        out.print(
+            Text(f"  generation  {board.generation.text.strip()[:80]!r} in {board.generation.seconds or 0:.1f} s")
+        )
+    next_commands(out)
+
+
+def next_commands(out: Console) -> None:
+    """What one types next."""
+    out.print("[dim]  next        inv status · inv logs --follow · inv teardown[/]")
+
+
+def not_up(
+    out: Console, name: str, run: str, verdict: Verdict, record: str, left: Sequence[str], *, kept: bool
+) -> None:
+    """Which rank, on which host, at which stage, and why; then the evidence, then what became of the rest."""
+    out.print(Text(f"{name} is not up: {verdict.sentence}", style="bad"))
+    for title, text in (("cause", verdict.cause), ("do", verdict.do)):
+        if text and text not in verdict.sentence:
+            out.print(Text(f"  {title:<10}  {text}"))
+    for number, line in enumerate(verdict.evidence):
+        out.print(Text(f"  {'log' if number == 0 else '':<10}  {line}", style="dim"))
+    for number, line in enumerate(verdict.differences):
+        out.print(Text(f"  {'differs' if number == 0 else '':<10}  {line}"))
+    if verdict.kind == "stalled":
+        for number, line in enumerate(verdict.missing):
+            out.print(Text(f"  {'missing' if number == 0 else '':<10}  {line}"))
+    out.print(Text(f"  {'logs':<10}  {record}"))
+    if verdict.kind == "stalled" or kept:
+        out.print(Text(f"  {'now':<10}  left as it is (run {run}): inv status, inv logs, inv teardown"))
+    elif left:
+        out.print(Text(f"  {'now':<10}  NOT all of it could be stopped: {'; '.join(left)}; inv teardown", style="bad"))
+    else:
+        out.print(Text(f"  {'now':<10}  what was left of it is stopped; nothing of run {run} runs any more"))
+
+
+def stopped(out: Console, name: str, nodes: Mapping[str, Mapping[str, Any]], seconds: float) -> None:
+    """What a teardown ended. A status of 137 or 143 after a requested stop is how SGLang ends: no error."""
+    out.print(Text(f"{name} is stopped: its processes, port and memory are free again ({seconds:.1f} s)", style="good"))
+    for host, frame in nodes.items():
+        killed = frame.get("killed") or []
+        what = f"{len(killed)} processes had to be killed" if killed else "all ended by themselves"
+        status = "" if frame.get("exit") is None else f", the server's status was {frame['exit']}"
+        out.print(f"[dim]  {host}: {what}{status}[/]")

@@ -1,0 +1,45 @@
+"""Records on disk: whole or not at all, newest per deployment, never in the way when one is damaged."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from roles.ledger import Ledger, Record
+
+RECORD = Record(
+    run="20261129-100000-tp8-abcd", deployment="tp8@gpu", profile="tp8", hosts=("gpu",), by="me@here", started=1.0, result="up"
+)
+
+
+def test_a_record_comes_back_as_it_was_written(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path)
+    ledger.write(replace(RECORD, overrides=("tp=4",), stages={"load": 12.5}))
+
+    assert ledger.read(RECORD.run) == replace(RECORD, overrides=("tp=4",), stages={"load": 12.5})
+    assert [path.name for path in (tmp_path / "runs" / RECORD.run).iterdir()] == ["record.json"]
+
+
+def test_open_deployments_are_the_newest_run_of_each_that_was_not_stopped(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path)
+    ledger.write(RECORD)
+    ledger.write(replace(RECORD, run="20261129-110000-tp8-bbbb", result="stopped"))
+    ledger.write(replace(RECORD, run="20261129-120000-tp4-cccc", deployment="tp4@gpu"))
+
+    assert [record.deployment for record in ledger.open_deployments()] == ["tp4@gpu"]
+
+
+def test_closing_a_run_of_somebody_else_does_nothing(tmp_path: Path) -> None:
+    Ledger(tmp_path).close("20261129-110000-tp8-xxxx", "stopped", "", 2.0)
+
+    assert Ledger(tmp_path).all() == []
+
+
+def test_a_damaged_record_is_passed_over(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path)
+    ledger.write(RECORD)
+    (ledger.path("20261129-090000-tp8-zzzz") / "record.json").write_text('{"run": "half')
+
+    assert ledger.all() == [RECORD]
+
+
+def test_no_runs_folder_means_no_records(tmp_path: Path) -> None:
+    assert Ledger(tmp_path).all() == Ledger(tmp_path).open_deployments() == []
