@@ -6,6 +6,8 @@ of these is refused like the flag itself.
 
 from __future__ import annotations
 
+import re
+
 _SEVERAL_NODES = "allranks sets it for each node"
 _SECRET = "a secret may not be in argv, where every user of the host can read it"
 
@@ -48,6 +50,12 @@ VARIABLES = {
 # By its last word, so that TOKENIZERS_PARALLELISM and HF_TOKEN_PATH are none.
 _SECRET_WORDS = {"TOKEN", "KEY", "APIKEY", "PASSWORD", "PASSWD", "PASSPHRASE", "SECRET", "CREDENTIALS"}
 
+# Bash makes these up, or refuses to change them (bash(1), Shell Variables). Names of ours begin with allranks_.
+_BASH = re.compile(
+    r"_|BASH.*|allranks_.*|COMP_WORDBREAKS|DIRSTACK|E?UID|EPOCH(REALTIME|SECONDS)|FUNCNAME|GROUPS|HISTCMD|LINENO"
+    r"|PIPESTATUS|PPID|S?RANDOM|SECONDS|SHELLOPTS"
+)
+
 
 def check_flag(flag: str, *, by: str) -> None:
     """Refuse `--flag` where a field of the profile decides it; `by` is the spelling the operator used."""
@@ -55,6 +63,13 @@ def check_flag(flag: str, *, by: str) -> None:
         raise ValueError(f"{by} is not written here: {FLAGS[flag]}")
     if longer := next((owned for owned in FLAGS if owned.startswith(flag)), None):
         raise ValueError(f"{by} would be read as short for {longer}, if it is not ambiguous: {FLAGS[longer]}")
+
+
+def check_reaches(name: str) -> str:
+    """Refuse a variable that would not get through the launch script unchanged."""
+    if _BASH.fullmatch(name):
+        raise ValueError(f"{name} cannot be set: bash keeps it for itself")
+    return name
 
 
 def check_variable(name: str) -> str:

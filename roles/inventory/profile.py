@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from roles.inventory.flags import ExtraArgument, Flag, FlagName, spelled
-from roles.inventory.owned import check_variable
+from roles.inventory.owned import check_reaches, check_variable
 from roles.inventory.shapes import (
     AbsolutePath,
     Address,
@@ -26,7 +26,8 @@ from roles.inventory.shapes import (
 )
 
 _FROZEN = ConfigDict(frozen=True, extra="forbid")
-PlainVariable = Annotated[VariableName, AfterValidator(check_variable)]
+Variable = Annotated[VariableName, AfterValidator(check_reaches)]
+PlainVariable = Annotated[Variable, AfterValidator(check_variable)]
 # check_server_args refuses a colon in the served name: it separates LoRA adapters.
 ServedName = Annotated[OneLine, Shape("[^:]+", "a name without ':'")]
 
@@ -81,7 +82,7 @@ class Profile(BaseModel):
         default=(), description="Further arguments, word by word, after the flags."
     )
     environment: dict[PlainVariable, Written] = Field(default={}, description="Environment variables, kept as written.")
-    secrets: dict[VariableName, SecretReference] = Field(
+    secrets: dict[Variable, SecretReference] = Field(
         default={},
         description="Environment variables by reference: env:NAME or file:PATH on the machine you deploy from.",
     )

@@ -1,4 +1,4 @@
-"""Profile -> the server's command line. Flags are spelled in full: a beginning such as --pp is ambiguous since 0.5.5."""
+"""Profile -> the server's command line. Flags are spelled in full: --pp alone is ambiguous since SGLang 0.5.5."""
 
 from __future__ import annotations
 
@@ -48,9 +48,8 @@ def model_path(profile: Profile, host: Host) -> str:
         return profile.model
     if host.models is None:
         do = "give the host models: FOLDER, or write the model's own path"
-        raise InputError(
-            f"profile {profile.name}: model is {profile.model}, but {host.name} has no models folder", do=do
-        )
+        what = f"profile {profile.name}: model is {profile.model}, but {host.name} has no models folder"
+        raise InputError(what, do=do)
     return str(PurePosixPath(host.models, profile.model.removeprefix(ON_HOST)))
 
 
@@ -72,10 +71,10 @@ def _nodes(profile: Profile, node: int, meeting: str | None) -> Iterator[str]:
 
 
 def by_flag(argv: Iterable[str]) -> list[tuple[str, ...]]:
-    """The same words for people: each flag on a line of its own, with its values."""
+    """The same words for people: the program, what it runs, then each flag with its values."""
     lines: list[tuple[str, ...]] = []
     for word in argv:
-        if word.startswith("--") or not lines or not lines[-1][0].startswith("--"):
+        if word.startswith("--") or len(lines) < 2:
             lines.append((word,))
         else:
             lines[-1] = (*lines[-1], word)

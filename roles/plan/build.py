@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from roles.inventory.errors import InputError
 from roles.plan.argv import argv_for, model_path, venv_of
 from roles.plan.gpus import gpus_for, visible_devices
-from roles.plan.network import between_nodes, http_ports, meeting_point, needed_ports, probe_address
+from roles.plan.network import between_nodes, meeting_point, needed_ports, probe_address
 from roles.plan.plan import NodePlan, Plan, Seat
 from roles.plan.refuse import check
 from roles.plan.script import render
-from roles.plan.topology import Place, places, title
+from roles.plan.topology import Place, expert_parallel, places, title
 
 if TYPE_CHECKING:
     from roles.inventory.host import Host
@@ -26,8 +27,8 @@ def plan_for(profile: Profile, hosts: Sequence[Host], name: str | None = None) -
     check(profile, hosts)
     name = _name(profile, hosts, name)
     ranks = places(profile)
-    ports = http_ports(profile, hosts)
-    nodes = tuple(_node(profile, hosts, ranks, node, ports[node], name) for node in range(len(hosts)))
+    here = Counter(place.node for place in ranks)
+    nodes = tuple(_node(profile, hosts, node, here[node], name) for node in range(len(hosts)))
     seats = tuple(_seat(profile, nodes[place.node], place) for place in ranks)
     return Plan(
         name=name,
@@ -96,7 +97,7 @@ def _expected(profile: Profile, host: Host) -> dict[str, object]:
     if not profile.attention_dp:  # since 0.5.22 that reads dp_size 1, attn_dp_size N
         expected["dp_size"] = layout.dp
     if "ep" in layout.model_fields_set:
-        expected["ep_size"] = layout.ep
+        expected["ep_size"] = expert_parallel(profile)
     served = path if profile.served_model_name is None else profile.served_model_name
     return expected | {"model_path": path, "served_model_name": served, "port": profile.port}
 

@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 
 def gpus_for(profile: Profile, host: Host, needed: int) -> tuple[int, ...]:
-    """One GPU for each of the `needed` ranks on the host; none on a CPU, or where the host's GPUs are not written down."""
+    """One GPU for each of the `needed` ranks on the host; none on a CPU, or where nobody wrote the host's GPUs down."""
     known = [gpu.index for gpu in host.gpus]
     if profile.flags.get("device") == "cpu" or (not known and profile.gpus is None):
         return ()
     wanted = known[:needed] if profile.gpus is None else list(profile.gpus)
     if len(wanted) != needed:
-        raise InputError(*_wrong_number(profile, host, needed, len(wanted)), do=_size(profile))
+        raise InputError(_wrong_number(profile, host, needed, len(wanted)), do=_size(profile))
     if known and (missing := [gpu for gpu in wanted if gpu not in known]):
         has = f"{host.name} has GPU {', '.join(map(str, known))}"
         raise InputError(f"profile {profile.name}: gpus: there is no GPU {missing[0]}; {has}", do="name those it has")
@@ -26,16 +26,16 @@ def gpus_for(profile: Profile, host: Host, needed: int) -> tuple[int, ...]:
 
 
 def visible_devices(profile: Profile, gpus: tuple[int, ...]) -> dict[str, str]:
-    """CUDA_VISIBLE_DEVICES where the profile names its GPUs, or where SGLang's own choice, 0 1 2 ..., would be another."""
+    """CUDA_VISIBLE_DEVICES where the profile names its GPUs, or where SGLang's own choice (0, 1, 2 ...) is another."""
     if profile.gpus is None and gpus == tuple(range(len(gpus))):
         return {}
     return {"CUDA_VISIBLE_DEVICES": ",".join(map(str, gpus))} if gpus else {}
 
 
-def _wrong_number(profile: Profile, host: Host, needed: int, found: int) -> tuple[str]:
+def _wrong_number(profile: Profile, host: Host, needed: int, found: int) -> str:
     if profile.gpus is not None:
-        return (f"profile {profile.name}: gpus names {found}, the layout needs {needed} on {host.name}",)
-    return (f"profile {profile.name}: the layout needs {needed} GPUs on {host.name}, which has {found}",)
+        return f"profile {profile.name}: gpus names {found}, the layout needs {needed} on {host.name}"
+    return f"profile {profile.name}: the layout needs {needed} GPUs on {host.name}, which has {found}"
 
 
 def _size(profile: Profile) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 from roles.inventory.errors import InputError
@@ -33,13 +34,20 @@ def _number_of_hosts(profile: Profile, hosts: Sequence[Host]) -> None:
 
 
 def _different_machines(hosts: Sequence[Host]) -> None:
-    """Two names for one machine would start two nodes on the same GPUs. In the lab there are none to fight over."""
-    seen: dict[str, Host] = {}
-    for host in hosts:
-        other = seen.setdefault(host.internal.lower(), host)
-        if other is not host and (other.name == host.name or not (other.lab and host.lab)):
-            what = f"{other.name} and {host.name} are one machine to the other nodes ({host.internal})"
-            raise InputError(what, do="give different hosts, or each its own internal: address")
+    """Two names for one machine would start two nodes on the same GPUs."""
+    for one, other in combinations(hosts, 2):
+        if _login(one) == _login(other):
+            raise InputError(
+                f"{one.name} and {other.name} are the same host ({one.address})", do="give different hosts"
+            )
+        # Hosts of the lab may share this machine's loopback: they have no GPUs to fight over, and get different ports.
+        if one.internal.lower() == other.internal.lower() and not (one.lab and other.lab):
+            what = f"{one.name} and {other.name} are one machine to the other nodes ({one.internal})"
+            raise InputError(what, do="give each its own internal: address")
+
+
+def _login(host: Host) -> tuple[object, ...]:
+    return host.address.lower(), host.port, host.proxy_command, host.jump
 
 
 def _ranks_can_be_followed(profile: Profile) -> None:
