@@ -41,9 +41,10 @@ def plan_for(profile: Profile, hosts: Sequence[Host], name: str | None = None) -
     )
 
 
-def _node(profile: Profile, hosts: Sequence[Host], ranks: Sequence[Place], node: int, port: int, name: str) -> NodePlan:
+def _node(profile: Profile, hosts: Sequence[Host], node: int, ranks_here: int, name: str) -> NodePlan:
     host = hosts[node]
-    gpus = gpus_for(profile, host, sum(place.node == node for place in ranks))
+    port = http_ports(profile, hosts)[node]
+    gpus = gpus_for(profile, host, ranks_here)
     argv = argv_for(profile, host, port, node, meeting_point(profile, hosts))
     environment = {**profile.environment, **between_nodes(profile, host), **visible_devices(profile, gpus)}
     script = render(
