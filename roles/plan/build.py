@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from roles.inventory.errors import InputError
 from roles.plan.argv import argv_for, model_path, venv_of
 from roles.plan.gpus import gpus_for, visible_devices
-from roles.plan.network import between_nodes, meeting_point, needed_ports, probe_address
+from roles.plan.network import between_nodes, http_ports, meeting_point, needed_ports, probe_address
 from roles.plan.plan import NodePlan, Plan, Seat
 from roles.plan.refuse import check
 from roles.plan.script import render

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import shlex
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
@@ -20,8 +21,13 @@ def show(plan: Plan, *, color: bool = False) -> str:
     return "\n".join(_lines(plan, color)) + "\n"
 
 
-def as_json(plan: Plan) -> dict[str, object]:
-    """The plan as one object; with several nodes the top level is node 0's and `nodes` has all."""
+def as_json(plan: Plan) -> str:
+    """The plan as one JSON object, indented."""
+    return json.dumps(as_object(plan), indent=2, ensure_ascii=False) + "\n"
+
+
+def as_object(plan: Plan) -> dict[str, object]:
+    """The same as a value; with several nodes the top level is node 0's and `nodes` has all."""
     whole: dict[str, object] = {
         "deployment": plan.name,
         "profile": plan.profile.name,
