@@ -1,0 +1,80 @@
+"""(Board, what a node says) -> Board. Frames of the on-host program, and the events of its log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from roles.watch import answers, milestones, processes
+from roles.watch.board import Board, NodeState
+from roles.watch.events import Event
+from roles.watch.lines import Line
+
+Frame = Mapping[str, Any]
+
+
+def advance(board: Board, node: int, frame: Frame) -> Board:
+    """The board after one frame. Log frames change nothing here: their lines come through `observe`."""
+    at = float(frame.get("t") or board.latest)
+    board = replace(board, latest=max(board.latest, at), started=at if board.started is None else board.started)
+    if node not in board.nodes:
+        return board
+    fold = _FOLDS.get(frame["f"])
+    return settled(fold(board, node, frame, at), at) if fold else board
+
+
+def observe(board: Board, node: int, at: float, seen: Iterable[tuple[Line, Event | None]]) -> Board:
+    """The board after lines of a node's log that came at `at`."""
+    return settled(milestones.told(board, node, at, seen), at)
+
+
+def settled(board: Board, at: float) -> Board:
+    """Remember the first moment at which every condition of up held; what was said before it is no cause after it."""
+    from roles.watch.conditions import differences, missing  # they read the board that is made here
+
+    if board.up_at is not None or missing(board) or differences(board):
+        return board
+    return replace(board, up_at=at, evidence=(), blocks=())
+
+
+def _hello(board: Board, node: int, frame: Frame, at: float) -> Board:
+    return _with_node(board, node, utc_offset=frame.get("utc_offset"), skew=float(frame.get("skew") or 0.0))
+
+
+def _exit(board: Board, node: int, frame: Frame, at: float) -> Board:
+    code, signal = frame.get("code"), frame.get("signal")
+    if signal is None and isinstance(code, int) and (code < 0 or 128 < code < 160):
+        signal = -code if code < 0 else code - 128
+    died = board.nodes[node].main_died
+    changes = {"exit_code": code, "signal": signal, "main_alive": False, "main_died": at if died is None else died}
+    return _with_node(board, node, exited=True, **changes)
+
+
+def _lost(board: Board, node: int, frame: Frame, at: float) -> Board:
+    if not board.nodes[node].connected:
+        return board
+    return _with_node(board, node, connected=False, lost_at=at, why=str(frame.get("why") or ""))
+
+
+def _connected(board: Board, node: int, frame: Frame, at: float) -> Board:
+    return _with_node(board, node, connected=True, lost_at=None, why="", moved=at)
+
+
+def _with_node(board: Board, node: int, **changes: Any) -> Board:
+    state: NodeState = replace(board.nodes[node], **changes)
+    return replace(board, nodes={**board.nodes, node: state})
+
+
+_FOLDS: dict[str, Callable[[Board, int, Frame, float], Board]] = {
+    "hello": _hello,
+    "procs": processes.processes,
+    "gpus": processes.gpus,
+    "port": answers.port,
+    "http": answers.health,
+    "settings": answers.settings,
+    "generation": answers.generation,
+    "exit": _exit,
+    "lost_connection": _lost,
+    "connected": _connected,
+}

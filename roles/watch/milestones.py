@@ -1,0 +1,180 @@
+"""Lines of a node's log and their events -> board: milestones and progress by rank, and evidence of failures."""
+
+from __future__ import annotations
+
+import calendar
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+
+from roles.inventory.rank import Rank
+from roles.watch.board import Board, NodeState, RankState, Stage
+from roles.watch.events import Event
+from roles.watch.evidence import KEPT, Block, Evidence
+from roles.watch.lines import Line
+from roles.watch.seating import seated
+from roles.watch.spellings import RANK_MILESTONES, Kind
+
+LATE = 3.0  # seconds between a line's own stamp (whole seconds) and its arrival from which the stamp is believed more
+STEADY = frozenset({Kind.PREFILL, Kind.DECODE, Kind.ACCESS, Kind.NOISE})
+_MILESTONES = frozenset(RANK_MILESTONES)
+
+
+def told(board: Board, node: int, at: float, seen: Iterable[tuple[Line, Event | None]]) -> Board:
+    """The board after lines that came from `node` at `at`."""
+    if node not in board.nodes:
+        return board
+    for line, event in seen:
+        if event is None or event.kind not in STEADY:
+            board = _one(board, node, when(board.nodes[node], line, at), line, event)
+    return restaged(board)
+
+
+def when(node: NodeState, line: Line, at: float) -> float:
+    """The time of a line: when it came, but its own stamp when it came much later (a log read from its start)."""
+    if line.time is None or node.utc_offset is None:
+        return at
+    try:
+        local = calendar.timegm(time.strptime(line.time, "%Y-%m-%d %H:%M:%S"))
+    except ValueError:
+        return at
+    own = local + (line.ms or 0) / 1000 - node.utc_offset - node.skew
+    return own if at - own > LATE else at
+
+
+def _one(board: Board, node: int, at: float, line: Line, event: Event | None) -> Board:
+    rank = seated(board, node, line.axes) if line.axes or _by_a_rank(event) else None
+    if rank is None and line.axes:
+        board = _stranger(board, node, line)
+    board = _moved(board, node, rank, at)
+    if event is None:
+        return board
+    if event.kind in _MILESTONES:
+        return _reached(board, rank, event.kind, at) if rank is not None else board
+    if line.block or event.failure:
+        return _evidence(board, node, rank, at, event)
+    return _global(board, node, at, event)
+
+
+def _by_a_rank(event: Event | None) -> bool:
+    """Lines that only ranks print: without axes they belong to the only rank of a 1x1 layout."""
+    if event is None:
+        return False
+    return event.kind in _MILESTONES or (event.failure is not None and event.failure.id == "scheduler-exception")
+
+
+def _stranger(board: Board, node: int, line: Line) -> Board:
+    if line.axes[0][0] == "WORLD":
+        return board
+    label = " ".join(f"{axis}{place}" for axis, place in line.axes)
+    state = board.nodes[node]
+    if label in state.strangers or len(state.strangers) >= KEPT:
+        return board
+    return replace(board, nodes={**board.nodes, node: replace(state, strangers=state.strangers | {label})})
+
+
+def _moved(board: Board, node: int, rank: Rank | None, at: float) -> Board:
+    if rank is not None:
+        return replace(board, ranks={**board.ranks, rank: replace(board.ranks[rank], moved=at)})
+    return replace(board, nodes={**board.nodes, node: replace(board.nodes[node], moved=at)})
+
+
+def _reached(board: Board, rank: Rank, kind: Kind, at: float) -> Board:
+    state = board.ranks[rank]
+    # a draft model goes through the same milestones again: first times stay, but the end of capturing is the last one
+    first = kind if kind is Kind.CAPTURE_END or kind not in state.reached else None
+    reached = {**state.reached, first: at} if first else state.reached
+    captures = max(0, state.captures + {Kind.CAPTURE_BEGIN: 1, Kind.CAPTURE_END: -1}.get(kind, 0))
+    progress = state.progress if kind is Kind.CAPTURE_BEGIN else None
+    state = replace(
+        state, milestone=kind.value, since=at, reached=reached, captures=captures, progress=progress, moved=at
+    )
+    return replace(board, ranks={**board.ranks, rank: state})
+
+
+def _global(board: Board, node: int, at: float, event: Event) -> Board:
+    numbers = event.numbers
+    match event.kind:
+        case Kind.SHARDS:
+            return replace(board, shards=(int(numbers["done"]), int(numbers["total"])))
+        case Kind.CAPTURE:
+            progress = (int(numbers["done"]), int(numbers["total"]))
+            capturing = {
+                r: replace(s, progress=progress) for r, s in board.ranks.items() if s.node == node and s.captures
+            }
+            return replace(board, ranks={**board.ranks, **capturing})
+        case Kind.READY if node == 0 and board.ready_at is None:
+            return replace(board, ready_at=at)
+        case Kind.BOUND if node == 0 and board.bound_at is None:
+            return replace(board, bound_at=at)
+        case Kind.DUMMY:
+            return replace(board, nodes={**board.nodes, node: replace(board.nodes[node], dummy=at)})
+        case Kind.STOPPING if board.stopping_at is None:
+            return replace(board, stopping_at=at)
+    return board
+
+
+def _evidence(board: Board, node: int, rank: Rank | None, at: float, event: Event) -> Board:
+    if event.line.block:
+        board, rank = _block(board, node, rank, at, event)
+    if event.failure is None:
+        return board
+    stage = board.ranks[rank].stage.value if rank is not None else ""
+    line = event.line
+    found = Evidence(event.failure, event.numbers, node, rank, at, line.text[:1000], line.block, stage, line.number)
+    others = [e for e in board.evidence if (e.failure.id, e.node, e.rank) != (found.failure.id, node, rank)]
+    repeated = len(others) < len(board.evidence)
+    if board.up_at is None and (repeated or len(others) >= KEPT):
+        return board  # while it loads the first word counts
+    return replace(board, evidence=(*others[-KEPT + 1 :], found))
+
+
+def _block(board: Board, node: int, rank: Rank | None, at: float, event: Event) -> tuple[Board, Rank | None]:
+    """The board with this line in its block, and the rank whose block it is."""
+    line, serial = event.line, event.line.block
+    raised = event.kind is Kind.EXCEPTION or (event.kind is Kind.FAILURE and line.source == "traceback")
+    for index, block in enumerate(board.blocks):
+        if (block.node, block.serial) == (node, serial):
+            longer = block.with_line(line.text, exception=raised)
+            return replace(board, blocks=(*board.blocks[:index], longer, *board.blocks[index + 1 :])), block.rank
+    own = line.source == "traceback"
+    if len(board.blocks) >= KEPT and board.up_at is None:
+        return board, rank
+    block = Block(node, serial, rank, at, (line.text,), own=own)
+    return replace(board, blocks=(*board.blocks[-KEPT + 1 :], block)), rank
+
+
+def restaged(board: Board) -> Board:
+    """The stages that follow from what was reached; one rank's first capture moves the last milestone of all."""
+    captures = board.captures
+    changed = {
+        rank: replace(state, stage=stage)
+        for rank, state in board.ranks.items()
+        if (stage := stage_of(state, captures=captures)) is not state.stage
+    }
+    return replace(board, ranks={**board.ranks, **changed}) if changed else board
+
+
+def stage_of(state: RankState, *, captures: bool) -> Stage:
+    """A rank's stage from the milestones it has reached."""
+    done = state.reached
+    if state.died is not None:
+        return Stage.DEAD
+    if state.captures:
+        return Stage.CAPTURING
+    if Kind.POOL_END in done:
+        return Stage.MEMORY if captures and Kind.CAPTURE_END not in done else Stage.READY
+    for kind, stage in _STAGES:
+        if kind in done:
+            return stage
+    return Stage.STARTING if state.pid else Stage.WAITING
+
+
+_STAGES = (
+    (Kind.KV_POOL, Stage.MEMORY),
+    (Kind.WEIGHTS_END, Stage.LOADED),
+    (Kind.WEIGHTS_BEGIN, Stage.LOADING),
+    (Kind.DIST_END, Stage.DISTRIBUTED),
+    (Kind.GATED, Stage.DISTRIBUTED),
+    (Kind.DIST_BEGIN, Stage.DISTRIBUTED),
+)

@@ -1,0 +1,118 @@
+"""Board + now -> Verdict: up, or what stands between it and up, in one sentence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from roles.watch.blame import Blame, blame, ended_at
+from roles.watch.board import Board, Stage
+from roles.watch.conditions import behind, differences, missing
+from roles.watch.stall import progress_sentence, silent_for, stall_sentence
+
+VerdictKind = Literal["up", "loading", "stalled", "failed", "lost", "foreign", "different", "disconnected"]
+
+GRACE = 0.5  # seconds after a death in which the log may still say why
+STALL = 1800.0  # seconds without any progress
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a board means at a moment."""
+
+    kind: VerdictKind
+    sentence: str
+    rank: str | None = None  # label of the rank it is about
+    host: str | None = None
+    cause: str = ""
+    do: str = ""
+    evidence: list[str] = field(default_factory=list)  # lines of the log
+    missing: list[str] = field(default_factory=list)
+    differences: list[str] = field(default_factory=list)
+    id: str = ""  # row of the failures, or rank-died, main-killed, exit ...
+
+
+def verdict(board: Board, now: float, stall: float = STALL) -> Verdict:
+    """The verdict at `now` (epoch seconds, the clock that the frames' times are on)."""
+    lacking, different = missing(board), differences(board)
+    was_up = board.up_at is not None
+    if board.http and not was_up:
+        foreign = _foreign(board, lacking)
+        if foreign is not None:
+            return foreign
+    guilty = _guilty(board, now)
+    if guilty is not None:
+        return _ended(board, guilty, lacking)
+    if any(not node.connected for node in board.nodes.values()):
+        return _disconnected(board, now, lacking)
+    if not lacking and not different:
+        return Verdict("up", _up(board))
+    if different and (not lacking or board.generation is not None):
+        return _different(board, [str(setting) for setting in different], lacking)
+    if (was_up and board.health is not None) or silent_for(board, now) > stall:
+        return Verdict("stalled", stall_sentence(board, now, lacking), missing=lacking, host=_slowest(board))
+    return Verdict("loading", progress_sentence(board, lacking), missing=lacking, host=_slowest(board))
+
+
+def _guilty(board: Board, now: float) -> Blame | None:
+    """The guilty one, once there is nothing to wait for: its last words can come a moment after its death is seen."""
+    end = ended_at(board)
+    guilty = blame(board) if end is not None else None
+    if end is None or guilty is None:
+        return None
+    return guilty if guilty.sure or max(now, board.latest) >= end + GRACE else None
+
+
+def _ended(board: Board, guilty: Blame, lacking: list[str]) -> Verdict:
+    host = board.nodes[guilty.node].host
+    state = board.ranks.get(guilty.rank) if guilty.rank is not None else None
+    who = f"{state.label} on {host}" if state else f"main on {host}"
+    if guilty.id in ("rank-died", "rank-gone", "main-killed", "stopped", "exit"):
+        sentence = f"{who} {guilty.cause}"
+    elif guilty.known:
+        sentence = f"{who}: {guilty.cause}"
+    else:
+        sentence = f"{who} failed for a reason that is not in the tables: {guilty.cause}"
+    kind: VerdictKind = "failed" if board.up_at is None else "lost"
+    label = state.label if state else None
+    lines = list(guilty.lines)
+    return Verdict(kind, sentence, label, host, guilty.cause, guilty.do, lines, lacking, id=guilty.id)
+
+
+def _foreign(board: Board, lacking: list[str]) -> Verdict | None:
+    node = board.nodes[0]
+    holder = node.holder
+    if holder is None or holder.get("ours"):
+        return None
+    pid, command = holder.get("pid"), str(holder.get("cmdline") or "a command that may not be seen")
+    user = f" of {holder['user']}" if holder.get("user") else ""
+    sentence = f"port {board.port} on {node.host} belongs to pid {pid}{user}, not to this run: {command}"
+    do = "stop that process, or deploy on another port; what answers there is not this server"
+    return Verdict("foreign", sentence, host=node.host, cause="the port is taken", do=do, missing=lacking)
+
+
+def _disconnected(board: Board, now: float, lacking: list[str]) -> Verdict:
+    lost = [node for node in board.nodes.values() if not node.connected]
+    said = ", ".join(f"{node.host} lost {max(0.0, now - (node.lost_at or now)):.0f} s ago" for node in lost)
+    why = f" ({lost[0].why})" if lost[0].why else ""
+    sentence = f"connection to {said}{why}; the server goes on by itself"
+    return Verdict("disconnected", sentence, host=lost[0].host, missing=lacking)
+
+
+def _different(board: Board, different: list[str], lacking: list[str]) -> Verdict:
+    sentence = f"it runs on {board.nodes[0].host}, but not as asked: {'; '.join(different)}"
+    do = "look at the profile's flags and what SGLang makes of them"
+    return Verdict("different", sentence, host=board.nodes[0].host, do=do, missing=lacking, differences=different)
+
+
+def _up(board: Board) -> str:
+    count = len(board.ranks)
+    ranks = f"{count} rank{'s' if count != 1 else ''}"
+    where = f"port {board.port} on {board.nodes[0].host}" if board.port else board.nodes[0].host
+    hidden = " (its log level hides milestones: told by processes and HTTP alone)" if board.quiet else ""
+    return f"up: {ranks} answered, {where}{hidden}"
+
+
+def _slowest(board: Board) -> str | None:
+    waiting = [state for state in behind(board) if state.stage is not Stage.DEAD]
+    return waiting[0].host if waiting else board.nodes[0].host
