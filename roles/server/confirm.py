@@ -88,8 +88,7 @@ class Confirmation:
                 follower.start()
             verdict = self._until_final()
             if verdict.kind == "up":
-                for follower in self._followers:
-                    follower.tell({"c": "up"})
+                self._note_up()
             else:
                 self._last_words()
             return verdict
@@ -138,6 +137,20 @@ class Confirmation:
             self._frames.put((node, frame))
 
         return emit
+
+    def _note_up(self) -> None:
+        """Have every host write down that it was up and which pid is which rank; wait for its word (3 s at most)."""
+        for follower in self._followers:
+            follower.tell({"c": "up"})
+        waiting, end = set(range(len(self._followers))), time.monotonic() + 3.0
+        while waiting and time.monotonic() < end:
+            try:
+                node, frame = self._frames.get(timeout=0.1)
+            except queue.Empty:
+                continue
+            self._fold(node, frame)
+            if frame["f"] == "noted":
+                waiting.discard(node)
 
     def _last_words(self) -> None:
         end = time.monotonic() + LAST_WORDS

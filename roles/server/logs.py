@@ -68,7 +68,7 @@ def follow(hosts: Hosts, run: Standing, ends: dict[str, int]) -> Iterator[Entry]
         name = remote.host.name
         readers[name] = LineReader()
         request = {"workdir": remote.host.workdir, "run": run.run, "from": ends.get(name, 0)}
-        request |= {"probe": None, "gpus": False, "watch": False, "log": True}
+        request |= {"probe": None, "gpus": False, "watch": True, "log": True}
         followers.append(Follower(remote, request, lambda frame, name=name: frames.put((name, frame))))
     try:
         for follower in followers:

@@ -49,6 +49,16 @@ class Standing:
         return [host for host in self.hosts if host not in heard]
 
 
+def port_of(summary: Summary) -> int | None:
+    """The HTTP port that a node's server was told to listen on."""
+    return (summary.get("port") or {}).get("port")
+
+
+def holder_of(summary: Summary) -> Summary | None:
+    """The process that holds that port now ({pid, cmdline, user, ours}), None when it is free."""
+    return (summary.get("port") or {}).get("holder")
+
+
 def ask(
     remotes: Sequence[Remote], *, health: bool = False, ended: bool = False
 ) -> list[Outcome[Remote, list[Summary]]]:

@@ -17,7 +17,7 @@ def up(out: Console, name: str, where: str, run: str, verdict: Verdict, board: B
     out.print(Text(f"{name} is up: {verdict.sentence}", style="good"))
     out.print(f"  where       {where}")
     out.print(f"  run         {run}, {ago(seconds)} from command to up")
-    if stages := [f"{stage.words} {stage.seconds:.1f} s" for stage in durations(board)]:
+    if stages := [f"{stage.name} {stage.seconds:.1f} s" for stage in durations(board)]:
         out.print(f"  stages      {', '.join(stages)}")
     if board.generation and board.generation.text:
         out.print(
