@@ -2,6 +2,7 @@
 
 from roles.remote.fleet import Outcome, each
 from roles.remote.follower import Follower
-from roles.remote.remote import Frame, Remote
+from roles.remote.frames import Frame
+from roles.remote.remote import Remote
 
 __all__ = ["Follower", "Frame", "Outcome", "Remote", "each"]

@@ -17,7 +17,7 @@ from roles.server.deploy import Options, Report
 from roles.server.deploy import deploy as carry_out
 from roles.server.standing import Standing, port_of
 from roles.server.state import State, state_of
-from roles.server.target import Hosts, distinct, hosts_for, one_run
+from roles.server.target import Hosts, distinct, meant, one_run
 from roles.server.teardown import teardown as take_down
 from roles.view.console import ago, choose, console, print_json
 from roles.view.status import Row, render
@@ -108,7 +108,10 @@ def _report(report: Report) -> dict[str, Any]:
 def status(root: Path, host: str | None, name: str | None, *, every: bool, json: bool, accept_new: bool) -> int:
     """Every deployment on the hosts; ends with the worst state's exit code, 4 when a host did not answer."""
     inventory = load(root)
-    looked_at = distinct(inventory) if every else hosts_for(inventory, Ledger(root), host, name, choose)
+    if every:
+        looked_at = distinct(inventory)
+    else:
+        looked_at, name = meant(inventory, Ledger(root), host, name, choose)
     with Hosts(inventory, looked_at, accept_new=accept_new) as hosts:
         runs = [
             run for run in hosts.runs(health=True) if not name or name == run.deployment or run.run.startswith(name)
@@ -154,7 +157,8 @@ def _find(
 ) -> tuple[Inventory, Hosts, Standing]:
     """The one run that is meant, and its hosts (to be closed by the caller)."""
     inventory, ledger = load(root), Ledger(root)
-    hosts = Hosts(inventory, hosts_for(inventory, ledger, host, name, choose), accept_new=accept_new)
+    looked_at, name = meant(inventory, ledger, host, name, choose, ended=ended)
+    hosts = Hosts(inventory, looked_at, accept_new=accept_new)
     try:
         runs = hosts.runs(ended=ended)
         if not runs and hosts.silent:
@@ -225,14 +229,8 @@ def teardown(root: Path, host: str | None, name: str | None, *, json: bool, acce
     from roles.view import report as words
 
     _, hosts, run = _find(root, host, name, accept_new=accept_new)
-    progress = console(stderr=True)
-
-    def say(where: str, frame: dict[str, Any]) -> None:
-        if not json:
-            progress.print(f"[dim]{where}: {frame.get('what')} ({float(frame.get('seconds') or 0):.1f} s)[/]")
-
-    with hosts:
-        done = take_down(hosts, run, Ledger(root), say)
+    with hosts, words.Stopping(quiet=json) as progress:
+        done = take_down(hosts, run, Ledger(root), progress.say)
     if json:
         trouble = {where: str(error) for where, error in done.trouble.items()}
         print_json({"deployment": run.deployment, "run": run.run, "nodes": done.nodes, "trouble": trouble})

@@ -73,13 +73,13 @@ def deploy(plan: Plan, observer: Observer, ledger: Ledger, options: Options | No
             observer.step(f"run {current.run} is loading already (started by {current.head.get('who')}): following it")
             return _confirmed(deployment, Run(current.run, plan, current.started), observer, ledger, options, began)
         in_the_way = _in_the_way(plan, standing, options)
-        found = check.findings(plan, facts, ours=[run.run for run in (*mine, *in_the_way)], now=time.time())
+        found = check.findings(plan, facts, ours=[old.run for old in (*mine, *in_the_way)], now=time.time())
         for finding in found:
             if finding.level == "warning":
                 observer.step(f"warning: {finding}")
         check.refuse(found)
-        for run in (*mine, *in_the_way):
-            _stop(deployment, run, observer)
+        for old in (*mine, *in_the_way):
+            _stop(deployment, old, observer)
         run = Run(new_id(plan, began), plan, began)
         observer.step(f"starting run {run.id}")
         ledger.write(_record(run, options, "loading"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import queue
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 
 from roles.inventory import Rank
@@ -56,7 +56,7 @@ def stamped(lines: Sequence[Line]) -> Iterator[tuple[str, Line]]:
         yield stamp, line
 
 
-def follow(hosts: Hosts, run: Standing, ends: dict[str, int]) -> Iterator[Entry]:
+def follow(hosts: Hosts, run: Standing, ends: dict[str, int]) -> Generator[Entry, None, None]:
     """The lines as they are written, from where `last` ended, over lost connections, until the server has ended.
 
     Closing the iterator ends the program on every host.
@@ -69,7 +69,7 @@ def follow(hosts: Hosts, run: Standing, ends: dict[str, int]) -> Iterator[Entry]
         readers[name] = LineReader()
         request = {"workdir": remote.host.workdir, "run": run.run, "from": ends.get(name, 0)}
         request |= {"probe": None, "gpus": False, "watch": True, "log": True}
-        followers.append(Follower(remote, request, lambda frame, name=name: frames.put((name, frame))))
+        followers.append(Follower(remote, request, _into(frames, name)))
     try:
         for follower in followers:
             follower.start()
@@ -85,6 +85,10 @@ def follow(hosts: Hosts, run: Standing, ends: dict[str, int]) -> Iterator[Entry]
     finally:
         for follower in followers:
             follower.stop()
+
+
+def _into(frames: queue.Queue[tuple[str, Frame]], name: str) -> Callable[[Frame], None]:
+    return lambda frame: frames.put((name, frame))
 
 
 def _entries(host: str, frame: Frame, reader: LineReader) -> Iterator[Entry]:

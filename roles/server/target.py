@@ -57,16 +57,19 @@ class Hosts:
         return [(node, self.remotes[host]) for node, (host, _) in sorted(run.nodes.items())]
 
 
-def hosts_for(inventory: Inventory, ledger: Ledger, host: str | None, name: str | None, choose: Choose) -> list[Host]:
-    """The hosts to look at: those named, else those of the (last) deployment made from here.
+def meant(
+    inventory: Inventory, ledger: Ledger, host: str | None, name: str | None, choose: Choose, *, ended: bool = False
+) -> tuple[list[Host], str | None]:
+    """The hosts to look at and the deployment's name: those given, else those of the deployment made from here.
 
-    Raises: InputError when nothing says which, and nobody can be asked.
+    `ended`: the last one will do even if it was stopped. Raises: InputError when nobody can be asked which is meant.
     """
     if host:
-        return list(inventory.hosts(host))
-    records = [record for record in ledger.open_deployments() if not name or name in (record.deployment, record.run)]
+        return list(inventory.hosts(host)), name
+    records = ledger.open_deployments() or (ledger.all()[-1:] if ended else [])
+    records = [record for record in records if not name or name in (record.deployment, record.run)]
     if not records and name and "@" in name:
-        return list(inventory.hosts(name.split("@", 1)[1]))
+        return list(inventory.hosts(name.split("@", 1)[1])), name
     if not records:
         raise InputError(
             "no deployment was made from here", do="name one: --host HOST (inv status --all asks every host)"
@@ -80,7 +83,7 @@ def hosts_for(inventory: Inventory, ledger: Ledger, host: str | None, name: str 
                 f"several deployments were made from here: {names}", do="name one: --name NAME or --host HOST"
             )
         record = next(record for record in records if record.deployment == chosen)
-    return [inventory.host(known) for known in record.hosts]
+    return [inventory.host(known) for known in record.hosts], name or record.deployment
 
 
 def distinct(inventory: Inventory) -> list[Host]:
@@ -90,12 +93,15 @@ def distinct(inventory: Inventory) -> list[Host]:
 
 
 def one_run(runs: Sequence[Standing], name: str | None, choose: Choose, silent: Sequence[str] = ()) -> Standing:
-    """The run that is meant. `name` is a deployment or the beginning of a run id.
+    """The run that is meant: the newest of the deployment; a stopped one only when nothing runs.
+
+    `name` is a deployment or the beginning of a run id.
 
     Raises: InputError when there is none, or several and nobody can be asked.
     """
     named = [run for run in runs if not name or name == run.deployment or run.run.startswith(name)]
-    newest = {run.deployment: run for run in named}
+    running = [run for run in named if not run.head.get("stopped")]
+    newest = {run.deployment: run for run in running or named[-1:]}
     if not newest:
         known = ", ".join(run.deployment for run in runs) or "nothing of ours runs there"
         quiet = f"; no answer from {', '.join(silent)}" if silent else ""

@@ -39,7 +39,9 @@ def _ranks(state: Board, now: float, width: int) -> Table:
 
 def _row(rank: RankState, now: float, wide: bool) -> list[RenderableType]:
     mark, style = MARKS.get(rank.stage, ("▸", "warn"))
-    place = [Text(rank.host, style="host"), "" if rank.gpu is None else str(rank.gpu)] if wide else []
+    place: list[RenderableType] = (
+        [Text(rank.host, style="host"), "" if rank.gpu is None else str(rank.gpu)] if wide else []
+    )
     since = "" if rank.since is None else ago(now - rank.since)
     memory = "" if rank.memory_mib is None else f"{rank.memory_mib:,} MiB"
     return [Text(mark, style=style), rank.label, *place, Text(stage_words(rank), style=style), since, memory]

@@ -8,13 +8,13 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from roles.view.console import ago
+from roles.view.console import ago, console
 from roles.watch import Board, Verdict, durations
 
 
 def up(out: Console, name: str, where: str, run: str, verdict: Verdict, board: Board, seconds: float) -> None:
     """What is up, where, how long each stage took, and the next commands."""
-    out.print(Text(f"{name} is up: {verdict.sentence}", style="good"))
+    out.print(Text(f"{name} is {verdict.sentence}", style="good"))
     out.print(f"  where       {where}")
     out.print(f"  run         {run}, {ago(seconds)} from command to up")
     if stages := [f"{stage.name} {stage.seconds:.1f} s" for stage in durations(board)]:
@@ -53,6 +53,47 @@ def not_up(
         out.print(Text(f"  {'now':<10}  NOT all of it could be stopped: {'; '.join(left)}; inv teardown", style="bad"))
     else:
         out.print(Text(f"  {'now':<10}  what was left of it is stopped; nothing of run {run} runs any more"))
+
+
+STEPS = {
+    "wait lock": "waiting for another operator's command on this host",
+    "term main": "asked to end (SIGTERM to its main process), draining",
+    "wait leader": "the launch script writes down how it ended",
+    "kill group": "killing what is left of its processes",
+    "wait processes": "waiting for its processes to be gone",
+    "wait port": "waiting for its port to be free",
+    "wait gpu": "waiting for the GPUs' memory to be free",
+}
+
+
+class Stopping:
+    """Progress of a teardown: one status line on a terminal, elsewhere a line when something changes."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._console = console(stderr=True)
+        self._quiet = quiet
+        self._now: dict[str, str] = {}
+        self._status = self._console.status("stopping") if self._console.is_terminal and not quiet else None
+
+    def __enter__(self) -> Stopping:
+        if self._status:
+            self._status.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._status:
+            self._status.stop()
+
+    def say(self, host: str, frame: Mapping[str, Any]) -> None:
+        """Take a `stopping` frame of a host."""
+        what = str(frame.get("what"))
+        changed, self._now[host] = self._now.get(host) != what, what
+        seconds = float(frame.get("seconds") or 0.0)
+        text = f"{host}: {STEPS.get(what, what)} ({seconds:.0f} s)"
+        if self._status:
+            self._status.update(Text(text))
+        elif changed and not self._quiet:
+            self._console.print(Text(text))
 
 
 def stopped(out: Console, name: str, nodes: Mapping[str, Mapping[str, Any]], seconds: float) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shlex
+import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -16,8 +18,13 @@ if TYPE_CHECKING:
 MASK = "***"
 
 
-def show(plan: Plan, *, color: bool = False) -> str:
-    """The whole plan as text; it ends with each script byte for byte, between two lines to cut at."""
+def show(plan: Plan, *, color: bool | None = None) -> str:
+    """The whole plan as text, with each script byte for byte between two lines to cut at.
+
+    Without `color` headings are bold on a terminal that wants it.
+    """
+    if color is None:
+        color = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     return "\n".join(_lines(plan, color)) + "\n"
 
 
