@@ -79,10 +79,17 @@ def compose(text: str, name: str) -> Document:
         raise InputError(f"{place}: not valid YAML: {error.problem or error.context}") from None
     except yaml.reader.ReaderError as error:
         line = text[: error.position].count("\n") + 1
-        raise InputError(f"{name}:{line}: not valid YAML: the character {error.character!r} may not be in it") from None
+        raise InputError(
+            f"{name}:{line}: not valid YAML: the character U+{_code(error.character):04X} may not be in it"
+        ) from None
     except RecursionError:
         raise InputError(f"{name}: nested too deeply to be read") from None
     return document
+
+
+def _code(character: int | str) -> int:
+    """PyYAML's two readers disagree about what they report."""
+    return character if isinstance(character, int) else ord(character)
 
 
 def _text_of(file: Path, name: str) -> str:

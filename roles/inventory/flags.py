@@ -20,7 +20,7 @@ FlagValue: TypeAlias = Scalar | tuple[Scalar, ...] | dict[str, object] | None
 
 _SENDABLE: TypeAdapter[str] = TypeAdapter(Sendable)
 _NEGATIVE_NUMBER = re.compile(
-    r"-\d+|-\d*\.\d+"
+    r"-[0-9]+|-[0-9]*\.[0-9]+"
 )  # argparse takes these for values, anything else with a dash for a flag
 
 

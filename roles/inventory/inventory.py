@@ -81,10 +81,12 @@ def load(root: Path) -> Inventory:
     hosts: dict[str, Host] = {}
     groups: dict[str, tuple[str, ...]] = {}
     sources: dict[str, Document] = {}
+    documents = []
     for file in (HOSTS, LAB_HOSTS):
         if file == LAB_HOSTS and not (root / file).exists():
             continue
         content, document = read_hosts(root / file, str(file))
+        documents.append(document)
         for section, names in (("hosts", content.hosts), ("groups", content.groups)):
             for name in names:
                 _only_once(name, section, document, sources)
@@ -92,7 +94,7 @@ def load(root: Path) -> Inventory:
         groups |= content.groups
     routed = with_routes(hosts, sources, root)
     check_groups(groups, hosts, sources)
-    for document in sources.values():
+    for document in documents:
         document.settle()
     return Inventory(root, routed, groups)
 

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from roles.inventory.errors import InputError
 
-_PART = re.compile(r"(DP|PP|TP)(\d{1,5})", re.IGNORECASE)
+_PART = re.compile(r"(DP|PP|TP)([0-9]{1,5})", re.IGNORECASE)
 _WHOLE = re.compile(rf"(?:{_PART.pattern}[ _]?)+", re.IGNORECASE)
 
 

@@ -12,7 +12,7 @@ from roles.inventory.document import Document
 from roles.inventory.host import Host
 from roles.inventory.nearest import did_you_mean
 
-_ELSEWHERE = re.compile(r"(?:(?P<user>[^@]+)@)?(?P<address>\[[^\]]+\]|[^:\[\]]+)(?::(?P<port>\d+))?")
+_ELSEWHERE = re.compile(r"(?:(?P<user>[^@]+)@)?(?P<address>\[[^\]]+\]|[^:\[\]]+)(?::(?P<port>[0-9]{1,6}))?")
 
 
 def with_routes(hosts: Mapping[str, Host], sources: Mapping[str, Document], root: Path) -> dict[str, Host]:
@@ -49,8 +49,9 @@ def _elsewhere(host: Host, jump: str, hosts: Mapping[str, Host], document: Docum
         return None
     address = parts["address"].strip("[]")
     port = int(parts["port"]) if parts["port"] else None
+    name = re.sub(r"[^A-Za-z0-9]+", "-", address).strip("-")
     try:
-        return Host(name=re.sub(r"[^A-Za-z0-9._-]", "-", address), address=address, user=parts["user"], port=port)
+        return Host(name=name or "jump", address=address, user=parts["user"], port=port)
     except ValidationError as error:
         document.problem(path, f"expected user@host:port, found {jump!r} ({error.errors()[0]['msg']})")
         return None

@@ -21,11 +21,12 @@ class Shape:
 
     pattern: str
     expected: str
+    shown: bool = True  # whether an error may repeat what was written
 
     def check(self, text: str) -> str:
         """Refuse a text of another shape, saying what was expected."""
         if not re.fullmatch(self.pattern, text):
-            raise ValueError(f"expected {self.expected}, found {text!r}")
+            raise ValueError(f"expected {self.expected}, found {repr(text) if self.shown else 'something else'}")
         return text
 
     def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -72,11 +73,15 @@ HomePath = Annotated[str, Shape(rf"(?:/|~/){_PRINTABLE}+", "an absolute path or 
 Program = Annotated[
     str, Shape(r"/[^\x00-\x20\x7f-\x9f]+|[A-Za-z0-9_.+][A-Za-z0-9_.+-]*", "python3 or an absolute path")
 ]
-Version = Annotated[str, Shape(r"\d+(?:\.[0-9A-Za-z]+)+", "a version such as 0.5.9")]
+Version = Annotated[str, Shape(r"[0-9]+(?:\.[0-9A-Za-z]+)+", "a version such as 0.5.9")]
 VariableName = Annotated[str, Shape(r"[A-Za-z_][A-Za-z0-9_]*", "the name of an environment variable")]
 SecretReference = Annotated[
     str,
-    Shape(rf"env:[A-Za-z_][A-Za-z0-9_]*|file:{_PLAIN}", "env:NAME or file:PATH (a reference, never the secret)"),
+    Shape(
+        rf"env:[A-Za-z_][A-Za-z0-9_]*|file:{_PLAIN}",
+        "env:NAME or file:PATH (a reference, never the secret)",
+        shown=False,
+    ),
 ]
 
 Sendable = Annotated[str, AfterValidator(_sendable)]

@@ -26,7 +26,7 @@ _EXPECTED = {
     "dict_type": "expected keys and values",
     "model_type": "expected keys and values",
     "greater_than_equal": "expected {ge} or more",
-    "greater_than": "expected more than {gt}",
+    "greater_than": "expected more than {gt:g}",
     "less_than_equal": "expected {le} or less",
     "literal_error": "expected {expected}",
 }
