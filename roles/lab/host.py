@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -67,6 +68,12 @@ class LabHost(ABC):
     def boot(self) -> None:
         """Start it on the disk it has; nothing when it is up."""
 
+    @classmethod
+    def boot_all(cls, hosts: Sequence[LabHost]) -> None:
+        """Boot several; together, where the kind can."""
+        for host in hosts:
+            host.boot()
+
     def crash(self) -> None:
         """Every process of it dies at once, as when its power is cut; the disk stays."""
         if self.process and not self.process.end():
@@ -126,8 +133,7 @@ class LabHost(ABC):
 
     def _greets(self) -> bool:
         if self.proxy:
-            said = subprocess.run(self.proxy, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=10)
-            return said.stdout.startswith(b"SSH-")
+            return _greeting_through(self.proxy) == b"SSH-"
         try:
             with socket.create_connection((self.address, self.port), timeout=2) as sshd:
                 return sshd.recv(4) == b"SSH-"
@@ -139,3 +145,11 @@ class LabHost(ABC):
         config = self.folder.ssh_config
         here = Path.cwd()
         return f"ssh -F {config.relative_to(here) if config.is_relative_to(here) else config} {self.name}"
+
+
+def _greeting_through(proxy: Sequence[str], seconds: float = 5) -> bytes:
+    with subprocess.Popen(proxy, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as relay:
+        assert relay.stdout
+        said = relay.stdout.read(4) if select.select([relay.stdout], [], [], seconds)[0] else b""
+        relay.kill()
+    return said

@@ -41,6 +41,7 @@ def known_hosts_line(names: Sequence[str], port: int, key: Path) -> str:
 def sshd_config(folder: str, *, port: int, listen: str, pid_file: str, more: Sequence[str] = ()) -> str:
     """The configuration of a host whose keys lie in `folder` (a path as that host sees it)."""
     lines = [
+        *more,  # first, since sshd keeps the first value it reads
         f"Port {port}",
         f"ListenAddress {listen}",
         f"PidFile {pid_file}",
@@ -58,7 +59,6 @@ def sshd_config(folder: str, *, port: int, listen: str, pid_file: str, more: Seq
         "PrintLastLog no",
         "MaxStartups 500:30:1000",  # a fleet connects at once
         "MaxSessions 100",
-        *more,
     ]
     if sshd_version() >= PENALTIES_SINCE:
         lines.append("PerSourcePenalties no")  # tests connect and fail on purpose, all from one address

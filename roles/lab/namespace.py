@@ -42,7 +42,11 @@ class NamespaceHost(LabHost):
         return userns.proxy(self.folder, self.record, self.address, self.port)
 
     def boot(self) -> None:
-        boot([self])
+        self.boot_all([self])
+
+    @classmethod
+    def boot_all(cls, hosts: Sequence[LabHost]) -> None:
+        boot([host for host in hosts if isinstance(host, NamespaceHost)])
 
     def crash(self) -> None:
         super().crash()

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from roles.inventory.errors import AllranksError, InputError, Refused
-from roles.lab import kinds, lxc, namespace, network, userns, written
+from roles.lab import inotify, kinds, network, rootfs, userns, written
 from roles.lab.commands import need, run
 from roles.lab.folder import Folder
 from roles.lab.host import LabHost
@@ -118,6 +118,8 @@ def _begin(folder: Folder, before: Record | None, hosts: int, asked: str, say: S
     Path(record.opt).mkdir(parents=True, exist_ok=True)
     make_key(folder.key, "allranks lab")
     record.save(folder.state)
+    if record.kind == "lxc":
+        rootfs.make(folder, say)
     return _ground(folder, record)
 
 
@@ -138,6 +140,9 @@ def _ground(folder: Folder, record: Record) -> Record:
     else:
         record = replace(record, octet=network.choose(folder, enter).octet)
         record.save(folder.state)
+    if record.kind == "lxc":
+        record = inotify.raise_for(record)
+        record.save(folder.state)
     if record.kind == "namespace" and not folder.layers.is_mount():
         folder.layers.mkdir(exist_ok=True)
         run([need("mount"), "-t", "tmpfs", "-o", "mode=755", "allranks-lab", str(folder.layers)], why="lab disks")
@@ -152,13 +157,7 @@ def _crash_all(folder: Folder, record: Record) -> None:
 def _boot(folder: Folder, record: Record, say: Say) -> Sequence[LabHost]:
     hosts = _hosts(folder, record)
     added = [host for host in hosts if not host.alive]
-    if record.kind == "lxc":
-        lxc.prepare(folder, record, say)
-    spaces = [host for host in added if isinstance(host, NamespaceHost)]
-    namespace.boot(spaces)
-    for host in added:
-        if not isinstance(host, NamespaceHost):
-            host.boot()
+    HOSTS[record.kind].boot_all(added)
     written.write_all(folder, hosts)
     silent = [host.name for host in hosts if not host.answers()]
     if silent:
@@ -173,8 +172,7 @@ def _take_down(folder: Folder, say: Say) -> None:
         return
     for host in _hosts(folder, record):
         host.crash()
-    if record.kind == "lxc":
-        lxc.remove(folder, record)
+    inotify.restore(record)
     if record.octet and (not record.holder or record.holder.alive):
         network.Network(record.octet, folder.bridge, userns.enter(record)).take_away()
     if record.holder:
