@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from roles.watch.answers import ours
 from roles.watch.board import Board, RankState, Stage
@@ -19,6 +20,13 @@ def differences(board: Board) -> list[Setting]:
     if board.settings is None:
         return []
     return [setting for setting in compare(board.expected, board.settings) if setting.outcome == "different"]
+
+
+def settled(board: Board, at: float) -> Board:
+    """Remember the first moment at which every condition held; what was said before it is no cause after it."""
+    if board.up_at is not None or missing(board) or differences(board):
+        return board
+    return replace(board, up_at=at, evidence=(), blocks=())
 
 
 def behind(board: Board) -> list[RankState]:

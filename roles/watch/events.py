@@ -24,7 +24,7 @@ WORDS = (
     *("remote process", "TCPStore", "Broken pipe", "Socket closed", "Interrupt", "Unable to resolve", "Timed out"),
     *("DDRINUSE", "not available", "already in use", "custom_all_reduce", "no kernel image", "ordinal", "driver"),
     *("accelerator", "nvcc", "ninja", "CUDA_HOME", "NaN", "probability", "assert", "is installed", "not installed"),
-    *("No module", "timeout", "left on device", "denied", "Read-only"),
+    *("No module", "timeout", "left on device", "denied", "Read-only", "SIGTERM", "Gracefully", "Shutting down"),
 )
 _EXCEPTION = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:: |$)")
 

@@ -85,7 +85,8 @@ FAILURES = (
     ),
     Failure(
         "subprocess-crashed",
-        r"Subprocess (?P<name>\w+) \(pid=(?P<pid>\d+)\) crashed with exit code (?P<code>-?\d+)",
+        r"Subprocess (?P<name>(?:scheduler_(?P<index>\d+))?\w*) \(pid=(?P<pid>\d+)\)"
+        r" crashed with exit code (?P<code>-?\d+)",
         "{name} (pid {pid}) ended with exit code {code}",
         "read what that process said",
         "wrapper",
@@ -127,6 +128,15 @@ FAILURES = (
         "an exit status of 137 after this is main's own doing",
         "wrapper",
         "run",
+    ),
+    # --- asked to stop
+    Failure(
+        "stopped",
+        r"^SIGTERM received|^Gracefully exiting\.\.\.|^INFO: +Shutting down$",
+        "was told to stop, by a signal from outside",
+        "ask who stopped it; nothing was wrong with it",
+        seen="run",
+        ends=True,
     ),
     # --- arguments
     Failure(

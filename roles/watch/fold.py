@@ -8,6 +8,7 @@ from typing import Any
 
 from roles.watch import answers, milestones, processes
 from roles.watch.board import Board, NodeState
+from roles.watch.conditions import settled
 from roles.watch.events import Event
 from roles.watch.lines import Line
 
@@ -26,16 +27,7 @@ def advance(board: Board, node: int, frame: Frame) -> Board:
 
 def observe(board: Board, node: int, at: float, seen: Iterable[tuple[Line, Event | None]]) -> Board:
     """The board after lines of a node's log that came at `at`."""
-    return settled(milestones.told(board, node, at, seen), at)
-
-
-def settled(board: Board, at: float) -> Board:
-    """Remember the first moment at which every condition of up held; what was said before it is no cause after it."""
-    from roles.watch.conditions import differences, missing  # they read the board that is made here
-
-    if board.up_at is not None or missing(board) or differences(board):
-        return board
-    return replace(board, up_at=at, evidence=(), blocks=())
+    return milestones.told(board, node, at, seen)
 
 
 def _hello(board: Board, node: int, frame: Frame, at: float) -> Board:

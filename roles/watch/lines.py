@@ -29,7 +29,8 @@ _BAR = re.compile(r"\d+%\||\d+% Completed \| \d+/")
 _EXCEPTION = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:: |$)")
 _CHAIN = ("During handling of the above exception", "The above exception was the direct cause")
 _OUTSIDE = re.compile(r"/\S+\.py:\d+: \w+Warning: |nanobind: |Process \S+:$|See https://nanobind")
-STEADY = ("Prefill batch", "Decode batch", "INFO:     ")
+# Batches and answered requests: all that a busy server prints, and the only lines that come in millions.
+STEADY = ("Prefill batch", "Decode batch", *(f"INFO:     {first}" for first in "0123456789[:"))
 
 
 class Line(NamedTuple):

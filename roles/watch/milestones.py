@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from roles.inventory.rank import Rank
 from roles.watch.board import Board, NodeState, RankState, Stage
+from roles.watch.conditions import settled
 from roles.watch.events import Event
 from roles.watch.evidence import KEPT, Block, Evidence
 from roles.watch.lines import Line
@@ -26,8 +27,11 @@ def told(board: Board, node: int, at: float, seen: Iterable[tuple[Line, Event | 
         return board
     for line, event in seen:
         if event is None or event.kind not in STEADY:
-            board = _one(board, node, when(board.nodes[node], line, at), line, event)
-    return restaged(board)
+            at_line = when(board.nodes[node], line, at)
+            board = _one(board, node, at_line, line, event)
+            if event is not None and (event.kind in _MILESTONES or event.kind is Kind.READY):
+                board = settled(restaged(board), at_line)
+    return board
 
 
 def when(node: NodeState, line: Line, at: float) -> float:
@@ -109,8 +113,6 @@ def _global(board: Board, node: int, at: float, event: Event) -> Board:
             return replace(board, bound_at=at)
         case Kind.DUMMY:
             return replace(board, nodes={**board.nodes, node: replace(board.nodes[node], dummy=at)})
-        case Kind.STOPPING if board.stopping_at is None:
-            return replace(board, stopping_at=at)
     return board
 
 
@@ -119,6 +121,8 @@ def _evidence(board: Board, node: int, rank: Rank | None, at: float, event: Even
         board, rank = _block(board, node, rank, at, event)
     if event.failure is None:
         return board
+    if event.failure.id == "stopped" and board.stopping_at is None:
+        board = replace(board, stopping_at=at)
     stage = board.ranks[rank].stage.value if rank is not None else ""
     line = event.line
     found = Evidence(event.failure, event.numbers, node, rank, at, line.text[:1000], line.block, stage, line.number)

@@ -34,7 +34,6 @@ class Kind(enum.Enum):
     PREFILL = "prefill batch"
     DECODE = "decode batch"
     ACCESS = "request"
-    STOPPING = "stopping"
     FAILURE = "failure"
     EXCEPTION = "exception"
     TRACEBACK = "traceback"
@@ -115,7 +114,6 @@ SPELLINGS = (
         r"gen throughput \(token/s\): (?P<throughput>[\d.]+), #queue-req: (?P<queue>\d+)",
         who="TP0 of each stage",
     ),
-    Spelling(Kind.STOPPING, r"SIGTERM received|Gracefully exiting\.\.\.|INFO: +Shutting down", who="main"),
     Spelling(
         Kind.ACCESS,
         r"INFO: +(?P<client>\S+) - \"(?P<request>\w+ \S+) HTTP/[\d.]+\" (?P<status>\d+)",

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from roles.watch.blame import Blame, blame, ended_at
+from roles.watch.blame import blame, ended_at
 from roles.watch.board import Board, Stage
 from roles.watch.conditions import behind, differences, missing
 from roles.watch.stall import progress_sentence, silent_for, stall_sentence
+from roles.watch.suspects import Blame
 
 VerdictKind = Literal["up", "loading", "stalled", "failed", "lost", "foreign", "different", "disconnected"]
 

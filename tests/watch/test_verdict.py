@@ -1,0 +1,405 @@
+"""Board and verdict on frames: what is up, what is not yet, and who is to blame."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from watch_frames import (
+    READY,
+    board,
+    exited,
+    generation,
+    health,
+    healthy,
+    log,
+    milestones,
+    port,
+    proc,
+    procs,
+    said,
+    scheduler_pids,
+    settings,
+    watched,
+)
+
+from roles.inventory.rank import Rank
+from roles.watch import Board, Stage, Watcher
+
+CONDITIONS = [
+    ("milestones PP1 TP1", "PP1 TP1 on lab1: memory pool (is at: process started)"),
+    ("procs 0", "PP0 TP0 on lab1: its process (none with the title sglang::scheduler_PP0_TP0 seen)"),
+    ("ready", "ready line on lab1"),
+    ("port", "port 31000 on lab1: nobody listens yet"),
+    ("health", "health on lab1: no answer yet"),
+    ("settings", "effective settings on lab1: not read yet"),
+    ("generation", "generation on lab1: none yet"),
+]
+
+
+def up(on: Board | None = None) -> Watcher:
+    on = on or board()
+    watcher = watched(on, healthy(on))
+    assert watcher.verdict(100.0).kind == "up", watcher.verdict(100.0).missing
+    return watcher
+
+
+def test_all_conditions_together_are_up() -> None:
+    assert up().verdict(101.0).sentence == "up: 4 ranks answered, port 31000 on lab1"
+
+
+@pytest.mark.parametrize(("condition", "lacking"), CONDITIONS)
+def test_without_any_one_condition_it_is_not_up(condition: str, lacking: str) -> None:
+    on = board()
+    verdict = watched(on, healthy(on, without=condition)).verdict(101.0)
+
+    assert verdict.kind == "loading"
+    assert lacking in verdict.missing
+
+
+@pytest.mark.parametrize(
+    ("frame", "lacking"),
+    [
+        (health(status=503), "health on lab1: 503"),
+        (generation(status=500), "generation on lab1: 500"),
+        (procs(board(), dead=["PP1 TP0"]), "PP1 TP0 on lab1: its process (none with the title"),
+    ],
+)
+def test_a_condition_that_is_false_is_missing(frame: dict[str, Any], lacking: str) -> None:
+    on = board()
+    kind = {"http": "health", "generation": "generation", "procs": "procs 0"}[frame["f"]]
+    verdict = watched(on, [*healthy(on, without=kind), (0, frame)]).verdict(101.0)
+
+    assert verdict.kind == "loading"
+    assert any(text.startswith(lacking) for text in verdict.missing)
+
+
+def test_the_missing_main_process_is_missing() -> None:
+    on = board()
+    frame = procs(on)
+    frame["main"] = None
+    verdict = watched(on, [*healthy(on, without="procs 0"), (0, frame)]).verdict(101.0)
+
+    assert verdict.missing == ["main process on lab1"]
+
+
+def test_the_dummy_health_of_a_second_node_is_no_health() -> None:
+    on = board(nnodes=2)
+    verdict = watched(on, [*healthy(on, without="health"), (1, health()), (1, generation())]).verdict(101.0)
+
+    assert verdict.missing == ["health on lab1: no answer yet"]
+
+
+def test_a_rank_of_the_second_node_is_missed_by_name_and_host() -> None:
+    on = board(nnodes=2)
+    late = log(milestones("PP1 TP1", upto="Load weight end"))
+    verdict = watched(on, [*healthy(on, without="milestones PP1 TP1"), (1, late)]).verdict(101.0)
+
+    assert verdict.missing == ["PP1 TP1 on lab2: memory pool (is at: weights loaded)"]
+    assert "PP1 TP1 on lab2 behind at: weights loaded" in verdict.sentence
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"tp_size": 1}, {"pp_size": 1}, {"nnodes": 2}, {"model_path": "/else"}, {"served_model_name": "x"}, {"port": 1}],
+)
+def test_other_settings_than_asked_are_different(changed: dict[str, Any]) -> None:
+    on = board()
+    verdict = watched(on, [*healthy(on, without="settings"), (0, settings(on, **changed))]).verdict(101.0)
+
+    assert verdict.kind == "different"
+    assert next(iter(changed)) in verdict.differences[0]
+
+
+def test_settings_that_sglang_fills_in_are_not_different() -> None:
+    on = board(expected={"served_model_name": None, "dtype": "auto", "model_path": "/srv/model/"})
+    filled = settings(on, served_model_name="/srv/model", dtype="bfloat16", model_path="/srv/model")
+
+    assert watched(on, [*healthy(on, without="settings"), (0, filled)]).verdict(101.0).kind == "up"
+
+
+def test_a_setting_that_is_not_reported_is_missing() -> None:
+    on = board()
+    frame = settings(on)
+    del frame["settings"]["pp_size"]
+    verdict = watched(on, [*healthy(on, without="settings"), (0, frame)]).verdict(101.0)
+
+    assert verdict.missing == ["setting pp_size on lab1: the server does not report it"]
+
+
+# --- somebody else's server
+
+
+def test_a_foreign_holder_of_the_port_is_never_up() -> None:
+    on = board()
+    frames = [*healthy(on, without="port"), (0, port(ours=False, pid=99)), (0, health()), (0, generation())]
+    verdict = watched(on, frames).verdict(101.0)
+
+    assert verdict.kind == "foreign"
+    assert "pid 99 of eve" in verdict.sentence
+    assert "python -m other" in verdict.sentence
+
+
+def test_answers_given_while_the_port_was_foreign_do_not_count_later() -> None:
+    on = board()
+    frames = [(0, port(ours=False)), *healthy(on, without="port"), (0, port(t=101.0))]
+    verdict = watched(on, frames).verdict(102.0)
+
+    assert verdict.kind == "loading"
+    assert "health on lab1: no answer yet" in verdict.missing
+
+
+# --- deaths
+
+
+def test_a_rank_killed_while_loading_is_named_at_once_with_its_pid() -> None:
+    on = board()
+    pid = scheduler_pids(on)["PP1 TP0"]
+    frames = [(0, procs(on)), (0, log(milestones("PP1 TP0", upto="Load weight begin")))]
+    watcher = watched(on, [*frames, (0, procs(on, 110.0, zombie=["PP1 TP0"]))])
+
+    assert watcher.verdict(110.1).kind == "loading"  # its last words may still come
+    verdict = watcher.verdict(110.6)
+    assert (verdict.kind, verdict.rank, verdict.host) == ("failed", "PP1 TP0", "lab1")
+    assert verdict.sentence == f"PP1 TP0 on lab1 died (pid {pid}) while loading weights"
+    assert watcher.board.ranks[Rank(1, 0)].stage is Stage.DEAD
+
+
+def test_the_signal_is_told_when_the_host_or_main_tells_it() -> None:
+    on = board()
+    rows = [proc(4242, "sglang::scheduler_PP1_TP0", "Z", signal=9)]
+    frames = [(0, procs(on)), (0, procs(on, 110.0, dead=["PP1 TP0"], extra=rows))]
+    verdict = watched(on, frames).verdict(111.0)
+
+    assert verdict.sentence == "PP1 TP0 on lab1 died (killed by SIGKILL, pid 4242) while starting"
+
+
+def test_echoes_of_the_other_ranks_never_win_over_the_one_that_died() -> None:
+    on = board()
+    crash = said("PP0 TP0", "Scheduler hit an exception: Traceback (most recent call last):")
+    crash += '  File "x.py", line 1, in f\nRuntimeError: [..pair.cc:537] Read error: Connection reset by peer\n'
+    crash += said("", "Received sigquit from a child process. It usually means the child failed.")
+    frames = [*healthy(on), (0, log(crash, 110.0)), (0, procs(on, 110.1, dead=["PP1 TP0", "PP0 TP0"]))]
+    verdict = watched(on, [*frames, (0, exited(111.0, 137))]).verdict(112.0)
+
+    assert verdict.kind == "lost"
+    assert verdict.sentence.startswith("PP1 TP0 on lab1 died")
+    assert "while serving" in verdict.sentence
+
+
+def test_an_exception_that_a_row_knows_wins_over_the_deaths_that_follow() -> None:
+    on = board()
+    crash = said("PP0 TP1", "Scheduler hit an exception: Traceback (most recent call last):")
+    crash += "  raise\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB\n"
+    frames = [(0, procs(on)), (0, log(milestones("PP0 TP1", upto="Load weight begin"))), (0, log(crash, 110.0))]
+    watcher = watched(on, frames)
+
+    assert watcher.verdict(110.0).id == "gpu-memory"  # nothing to wait for
+    watcher.feed(0, procs(on, 110.2, dead=["PP0 TP1", "PP0 TP0", "PP1 TP0", "PP1 TP1"], main=None))
+    watcher.feed(0, exited(110.3, 137))
+    verdict = watcher.verdict(111.0)
+    assert (verdict.rank, verdict.kind) == ("PP0 TP1", "failed")
+    assert verdict.cause == "the weights do not fit into this GPU's memory"
+
+
+def test_an_exception_nobody_knows_is_shown_with_its_block() -> None:
+    on = board()
+    crash = said("PP1 TP1", "Scheduler hit an exception: Traceback (most recent call last):")
+    crash += "  File \"x.py\", line 1, in f\nKeyError: 'model.layers.7'\n"
+    frames = [(0, procs(on)), (0, log(crash, 110.0)), (0, exited(110.1, 137))]
+    verdict = watched(on, frames).verdict(111.0)
+
+    assert verdict.rank == "PP1 TP1"
+    assert "not in the tables: KeyError: 'model.layers.7'" in verdict.sentence
+    assert verdict.evidence[-1] == "KeyError: 'model.layers.7'"
+
+
+def test_two_tracebacks_torn_into_each_other_belong_to_nobody() -> None:
+    on = board()
+    torn = said("PP0 TP0", "Scheduler hit an exception: Traceback (most recent call last):")
+    torn += said("PP1 TP0", "Scheduler hit an exception: Traceback (most recent call last):")
+    watcher = watched(on, [(0, log(torn + "  File\nValueError: whose?\n"))])
+
+    assert all(not block.exception for block in watcher.board.blocks)
+
+
+def test_main_killed_from_outside_is_told_as_such() -> None:
+    on = board()
+    everyone = [state.label for state in on.ranks.values()]
+    frames = [*healthy(on), (0, procs(on, 110.0, dead=everyone, main=None)), (0, exited(110.1, None, signal=9))]
+    verdict = watched(on, frames).verdict(111.0)
+
+    assert verdict.kind == "lost"
+    assert verdict.sentence == "main on lab1 was killed by SIGKILL from outside"
+
+
+def test_exit_137_after_an_own_crash_is_not_the_cause() -> None:
+    on = board()
+    words = said("", "Received sigquit from a child process. It usually means the child failed.")
+    words += said("", "kill_process_tree called: parent_pid=1, include_parent=True, pid=1")
+    verdict = watched(on, [(0, log(words)), (0, exited(101.0, 137))]).verdict(102.0)
+
+    assert "SIGKILL" not in verdict.sentence
+    assert verdict.sentence == "main on lab1 ended with status 137, and its log does not say why"
+
+
+def test_a_rank_dead_on_the_second_node_is_found_there() -> None:
+    on = board(nnodes=2)
+    frames = [*healthy(on), (1, procs(on, 110.0, node=1, dead=["PP1 TP1"]))]
+    verdict = watched(on, frames).verdict(110.6)
+
+    assert (verdict.kind, verdict.rank, verdict.host) == ("lost", "PP1 TP1", "lab2")
+
+
+def test_a_clock_behind_the_host_does_not_keep_the_verdict_back() -> None:
+    on = board()
+    frames = [(0, procs(on)), (0, procs(on, 110.0, dead=["PP0 TP1"])), (0, procs(on, 112.0, dead=["PP0 TP1"]))]
+
+    assert watched(on, frames).verdict(50.0).kind == "failed"
+
+
+def test_what_was_said_before_up_is_no_cause_of_its_loss() -> None:
+    on = board()
+    early = log(said("PP0 TP0", "No space left on device"), 99.0)
+    frames = [(0, early), *healthy(on), (0, procs(on, 5000.0, dead=["PP0 TP0"]))]
+
+    assert watched(on, frames).verdict(5001.0).id == "rank-died"
+
+
+# --- connection, stall, stop
+
+
+def test_a_lost_connection_keeps_the_board_and_says_since_when() -> None:
+    on = board()
+    watcher = watched(
+        on, [(0, log(milestones("PP0 TP0"))), (0, {"f": "lost_connection", "t": 110.0, "why": "timed out"})]
+    )
+
+    verdict = watcher.verdict(122.0)
+    assert verdict.kind == "disconnected"
+    assert verdict.sentence == "connection to lab1 lost 12 s ago (timed out); the server goes on by itself"
+    watcher.feed(0, {"f": "connected", "t": 123.0})
+    assert watcher.verdict(123.0).kind == "loading"
+    assert watcher.board.ranks[Rank(0, 0)].stage is Stage.READY
+
+
+def test_silence_is_a_stall_that_names_who_is_behind() -> None:
+    on = board()
+    frames = [(0, log(milestones(axes))) for axes in ("PP0 TP0", "PP0 TP1", "PP1 TP0")]
+    watcher = watched(on, [*frames, (0, log(milestones("PP1 TP1", upto="Load weight begin")))])
+
+    assert watcher.verdict(150.0, stall=60).kind == "loading"
+    verdict = watcher.verdict(400.0, stall=60)
+    assert verdict.kind == "stalled"
+    assert verdict.sentence == (
+        "nothing has moved for 5 min: PP1 TP1 on lab1 behind at: weights loading; "
+        "this stage waits for the disk or the network that the weights come from"
+    )
+
+
+@pytest.mark.parametrize(
+    "sign",
+    [
+        log("Loading safetensors checkpoint shards:  40% Completed | 2/5 [00:03<00:04]\n", 390.0),
+        log(said("PP1 TP1", "something nobody knows"), 390.0),
+        procs(board(), 390.0, extra=[proc(77, "/usr/local/cuda/bin/nvcc -c x.cu")]),
+        {"f": "gpus", "t": 390.0, "gpus": [{"index": 3, "used_mib": 4000, "total_mib": 80000}]},
+    ],
+    ids=["shards", "a line of its own", "a compiler below it", "GPU memory"],
+)
+def test_any_progress_pushes_the_stall_on(sign: dict[str, Any]) -> None:
+    on = board(gpus=True)
+    watcher = watched(on, [(0, procs(on)), (0, log(milestones("PP1 TP1", upto="Load weight begin"))), (0, sign)])
+
+    assert watcher.verdict(400.0, stall=60).kind == "loading"
+
+
+def test_cpu_time_is_progress_while_loading_but_not_while_waiting_for_peers() -> None:
+    on = board(tp=1, pp=1)
+    for upto, kind in (("Load weight begin", "loading"), ("Init parallel begin", "stalled")):
+        busy = procs(on, 390.0)
+        busy["procs"][1]["cpu_s"] = 250.0
+        watcher = watched(on, [(0, procs(on)), (0, log(milestones("", upto=upto))), (0, busy)])
+
+        assert watcher.verdict(400.0, stall=60).kind == kind
+
+
+def test_its_own_health_requests_are_no_progress() -> None:
+    on = board(tp=1, pp=1)
+    access = said("", 'INFO:     127.0.0.1:48962 - "GET /health HTTP/1.1" 503 Service Unavailable')
+    watcher = watched(on, [(0, procs(on)), (0, log(milestones(""))), (0, log(access, 390.0))])
+
+    assert watcher.verdict(400.0, stall=60).kind == "stalled"
+
+
+def test_a_rank_stopped_by_a_signal_is_named() -> None:
+    on = board()
+    frames = [*healthy(on), (0, procs(on, 110.0, stopped=["PP1 TP0"])), (0, health(130.0, 503))]
+    verdict = watched(on, frames).verdict(131.0)
+
+    assert verdict.kind == "stalled"
+    assert verdict.sentence.startswith("PP1 TP0 on lab1: stopped by a signal (state T, pid 4242)")
+
+
+def test_a_stop_from_outside_is_no_crash() -> None:
+    on = board()
+    words = log(said("", "SIGTERM received. signum=None frame=None. Draining requests and shutting down..."), 110.0)
+    everyone = [state.label for state in on.ranks.values()]
+    verdict = watched(on, [*healthy(on), (0, words), (0, procs(on, 115.0, dead=everyone))]).verdict(116.0)
+
+    assert (verdict.kind, verdict.id) == ("lost", "stopped")
+
+
+# --- graphs, log levels, layouts
+
+
+def test_with_graphs_expected_the_memory_pool_is_not_the_end() -> None:
+    on = board(tp=1, pp=1, graphs=True)
+    verdict = watched(on, healthy(on)).verdict(101.0)
+
+    assert verdict.missing == ["TP0 on lab1: graphs captured (is at: memory pool)"]
+
+
+def test_one_rank_that_captures_means_that_all_must() -> None:
+    on = board(tp=2, pp=1)
+    begin = log(said("TP0", "Capture target decode CUDA graph begin. backend=full, avail mem=1.0 GB"))
+    verdict = watched(on, [*healthy(on), (0, begin)]).verdict(101.0)
+
+    assert "TP1 on lab1: graphs captured (is at: memory pool)" in verdict.missing
+    assert "TP0 on lab1: graphs captured (is at: graphs capturing)" in verdict.missing
+
+
+def test_a_log_level_that_hides_milestones_leaves_processes_and_http() -> None:
+    on = board()
+    on = replace(on, quiet=True)
+    frames = [(node, frame) for node, frame in healthy(on) if frame["f"] != "log"]
+
+    assert "by processes and HTTP alone" in watched(on, frames).verdict(101.0).sentence
+    assert watched(on, [f for f in frames if f[1]["f"] != "procs"]).verdict(101.0).kind == "loading"
+
+
+def test_changes_are_one_line_a_milestone_with_the_seconds_since_the_start() -> None:
+    on = board(tp=2, pp=1)
+    watcher = watched(on, [(0, {"f": "hello", "t": 100.0, "utc_offset": 0})])
+    told = watcher.feed(0, log(milestones("TP1", upto="Load weight end"), 112.3))
+
+    assert [f"{c.label} {c.text}" for c in told] == [
+        "TP1 distributed starting (12.3 s)",
+        "TP1 distributed ready (12.3 s)",
+        "TP1 weights loading (12.3 s)",
+        "TP1 weights loaded (12.3 s)",
+    ]
+    assert {(c.host, c.node) for c in told} == {("lab1", 0)}
+
+
+def test_a_rank_the_plan_does_not_have_is_a_stranger() -> None:
+    on = board(tp=2, pp=1)
+
+    assert watched(on, [(0, log(milestones("TP5")))]).board.nodes[0].strangers == {"TP5"}
+
+
+def test_ready_line_alone_is_nothing() -> None:
+    on = board()
+
+    assert watched(on, [(0, log(READY))]).verdict(101.0).kind == "loading"
