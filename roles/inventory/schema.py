@@ -24,6 +24,7 @@ def schema(model: type[BaseModel], title: str) -> dict[str, Any]:
     whole = model.model_json_schema(by_alias=True)
     for part in (whole, *whole.get("$defs", {}).values()):
         _only_written(part)
+        _only_such_keys(part)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **whole, "title": title}
 
 
@@ -33,6 +34,13 @@ def _only_written(part: dict[str, Any]) -> None:
     part["required"] = [name for name in part.get("required", []) if name not in DERIVED]
     if not part["required"]:
         del part["required"]
+
+
+def _only_such_keys(part: dict[str, Any]) -> None:
+    """Where the keys of a mapping have a shape, allow no others: pydantic leaves those open."""
+    for field in part.get("properties", {}).values():
+        if "patternProperties" in field:
+            field["additionalProperties"] = False
 
 
 def rendered(name: str) -> str:

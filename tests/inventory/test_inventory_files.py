@@ -234,9 +234,8 @@ def test_a_name_in_both_files_is_told_with_both_places(root: Path) -> None:
     (root / ".lab").mkdir()
     (root / ".lab/hosts.yml").write_text("hosts:\n  lab1: {}\n")
 
-    assert problems(lambda: hosts(root, "hosts:\n  lab1: {}\n")) == [
-        ".lab/hosts.yml:2: hosts.lab1: the name is taken already at inventory/hosts.yml:2; hosts and groups share their names"
-    ]
+    [found] = problems(lambda: hosts(root, "hosts:\n  lab1: {}\n"))
+    assert found.startswith(".lab/hosts.yml:2: hosts.lab1: the name is taken already at inventory/hosts.yml:2;")
 
 
 # profiles
@@ -384,10 +383,11 @@ def test_environment_values_stay_as_they_are_written(root: Path) -> None:
 
 
 def test_flags_keep_the_spelling_of_numbers_and_the_kind_of_the_rest(root: Path) -> None:
-    text = "model: m\nflags: {a_a: 1.10, a_b: 0.92, a_c: 8, a_d: true, a_e: null, a_f: [1, 2.50], a_g: {k: 1.10}, a_h: '8'}\n"
+    flags = "a_a: 1.10, a_b: 0.92, a_c: 8, a_d: true, a_e: null, a_f: [1, 2.50], a_g: {k: 1.10}, a_h: '8'"
 
-    assert profile(root, text).flags == {
-        "a_a": "1.10", "a_b": 0.92, "a_c": 8, "a_d": True, "a_e": None, "a_f": (1, "2.50"), "a_g": {"k": 1.1}, "a_h": "8",
+    assert profile(root, f"model: m\nflags: {{{flags}}}\n").flags == {
+        "a_a": "1.10", "a_b": 0.92, "a_c": 8, "a_d": True,
+        "a_e": None, "a_f": (1, "2.50"), "a_g": {"k": 1.1}, "a_h": "8",
     }  # fmt: skip
 
 

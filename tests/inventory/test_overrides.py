@@ -80,7 +80,7 @@ def test_an_override_leaves_the_rest_alone_and_the_last_one_wins(root: Path) -> 
         ("tp=", "layout.tp: has no value"),
         ("layout.tpp=4", "layout.tpp: unknown key; did you mean tp?"),
         ("layout={tpp: 4}", "layout.tpp: unknown key; did you mean tp?"),
-        ("max_runing_requests=1", "max_runing_requests is no field of a profile and is not in this one; did you mean max_runn"),
+        ("max_runing_requests=1", "max_runing_requests is no field of a profile and is not in this one; did"),
         ("NCCL_DEBUGG=1", "NCCL_DEBUGG is no field of a profile and is not in this one; did you mean NCCL_DEBUG? to"),
         ("tp_size=4", "tp_size is not written here: write layout.tp:"),
         ("flags.tp_size=4", "flags.tp_size: tp_size is not written here: write layout.tp:"),
