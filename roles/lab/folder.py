@@ -47,11 +47,6 @@ class Folder:
         return self.path / "layers"
 
     @property
-    def container_root(self) -> Path:
-        """What LXC containers are made from; beside the SGLang install, so that labs which share one share both."""
-        return self.opt.parent / "lxc-root"
-
-    @property
     def state(self) -> Path:
         return self.path / "lab.json"
 

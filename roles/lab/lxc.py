@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 from roles.inventory.errors import AllranksError
+from roles.lab import rootfs
 from roles.lab.commands import need, run
+from roles.lab.folder import Folder
 from roles.lab.host import SHARED_OPT, LabHost
 from roles.lab.keys import sshd_config, write_config
 from roles.lab.namespace import NamespaceHost, shown
 from roles.lab.network import PREFIX
+from roles.lab.process import Process, parent, wait_until
 from roles.lab.record import write
 
 INSIDE = "/etc/allranks-lab"
+CGROUPS = Path("/sys/fs/cgroup")
 BOOT_SECONDS = 60  # systemd on a busy machine; 2 s is usual
-COMMON = "/usr/share/lxc/config/common.conf"
 
 
 class LxcHost(NamespaceHost):
@@ -44,8 +46,11 @@ class LxcHost(NamespaceHost):
         self.remember(int(run(self._lxc("info", "-p", "-H"), why=self.name)))
 
     def crash(self) -> None:
+        """The container's monitor cleans up after it; until it has, the container cannot start again."""
+        monitor = Process.of(parent(self.process.pid)) if self.process and self.process.alive else None
         super().crash()
-        subprocess.run(self._lxc("wait", "-s", "STOPPED", "-t", "10"), capture_output=True, check=False)
+        if monitor and not wait_until(lambda: not monitor.alive, 10):
+            monitor.end()
 
     def sshd_stop(self) -> None:
         self.exec(["systemctl", "stop", "ssh"])
@@ -78,10 +83,16 @@ class LxcHost(NamespaceHost):
 
     def _config(self) -> list[str]:
         return [
-            *([f"lxc.include = {COMMON}"] if Path(COMMON).exists() else []),
-            f"lxc.rootfs.path = overlay:{self.folder.container_root}:{self.home}/delta",
+            f"lxc.rootfs.path = overlay:{rootfs.place(self.record)}:{self.home}/delta",
             f"lxc.uts.name = {self.name}",
+            f"lxc.cgroup.dir.monitor = {self.folder.bridge}/{self.name}-monitor",
+            f"lxc.cgroup.dir.monitor.pivot = {self.folder.bridge}/{self.name}-pivot",
+            f"lxc.cgroup.dir.container = {self.folder.bridge}/{self.name}",
             "lxc.apparmor.profile = unconfined",
+            "lxc.cap.drop = mac_admin mac_override sys_time sys_module sys_rawio",
+            "lxc.tty.max = 4",
+            "lxc.pty.max = 1024",
+            "lxc.signal.halt = SIGRTMIN+3",  # systemd's own, for `lxc-stop` by hand
             "lxc.mount.auto = proc:mixed sys:ro cgroup:mixed",
             "lxc.net.0.type = veth",
             "lxc.net.0.flags = up",
@@ -99,3 +110,17 @@ def _mounted(source: str, target: str) -> str:
     """A line of fstab(5), where a space is written as \\040; the target is relative to the container's root."""
     source, target = (path.replace(" ", "\\040") for path in (source, target.lstrip("/")))
     return f"lxc.mount.entry = {source} {target} none rbind,ro,create=dir 0 0"
+
+
+def remove_cgroups(folder: Folder) -> None:
+    """LXC leaves its monitors' groups behind: all of this lab's lie beneath one name, in every hierarchy."""
+    for top in (*CGROUPS.glob(f"*/{folder.bridge}"), CGROUPS / folder.bridge):
+        for group in sorted(top.rglob("*/"), reverse=True):
+            _remove(group)
+        _remove(top)
+
+
+def _remove(group: Path) -> None:
+    if group.is_dir():
+        wait_until(lambda: not (group / "cgroup.procs").read_text().strip(), 2)
+        group.rmdir()

@@ -54,6 +54,12 @@ def _stat(pid: int) -> list[str]:
         return []
 
 
+def parent(pid: int) -> int:
+    """The pid of its parent; 0 when it is gone."""
+    fields = _stat(pid)
+    return int(fields[1]) if fields else 0
+
+
 def boot_id() -> str:
     """Changes with every start of this machine."""
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()

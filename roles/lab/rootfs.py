@@ -10,7 +10,7 @@ from pathlib import Path
 
 from roles.inventory.errors import AllranksError, InputError
 from roles.lab.commands import need, run
-from roles.lab.folder import Folder
+from roles.lab.record import Record
 
 PACKAGES = "systemd-sysv,dbus,openssh-server,iproute2,procps,python3"
 MASKED = (
@@ -24,10 +24,15 @@ SIZES = "about 60 MB to download, 220 MB on disk"  # measured for Debian 12
 Say = Callable[[str], None]
 
 
-def make(folder: Folder, say: Say) -> None:
+def place(record: Record) -> Path:
+    """Beside the SGLang install: labs that share the one share the other."""
+    return Path(record.opt).parent / "lxc-root"
+
+
+def make(record: Record, say: Say) -> None:
     """Make it unless it is there. It appears under its own name only when it is complete."""
     need("lxc-start")
-    done = folder.container_root
+    done = place(record)
     if done.exists():
         return
     suite, mirror = _release()

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from roles.inventory.errors import AllranksError, InputError, Refused
-from roles.lab import inotify, kinds, network, rootfs, userns, written
+from roles.lab import inotify, kinds, lxc, network, rootfs, userns, written
 from roles.lab.commands import need, run
 from roles.lab.folder import Folder
 from roles.lab.host import LabHost
@@ -119,7 +119,7 @@ def _begin(folder: Folder, before: Record | None, hosts: int, asked: str, say: S
     make_key(folder.key, "allranks lab")
     record.save(folder.state)
     if record.kind == "lxc":
-        rootfs.make(folder, say)
+        rootfs.make(record, say)
     return _ground(folder, record)
 
 
@@ -172,7 +172,9 @@ def _take_down(folder: Folder, say: Say) -> None:
         return
     for host in _hosts(folder, record):
         host.crash()
-    inotify.restore(record)
+    if record.kind == "lxc":
+        lxc.remove_cgroups(folder)
+        inotify.restore(record)
     if record.octet and (not record.holder or record.holder.alive):
         network.Network(record.octet, folder.bridge, userns.enter(record)).take_away()
     if record.holder:
