@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import signal
-import socket
 import subprocess
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -14,6 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from roles.inventory.errors import AllranksError, Refused
+from roles.lab import greeting
 from roles.lab.commands import need
 from roles.lab.folder import Folder
 from roles.lab.inside.init import PATH
@@ -28,7 +27,7 @@ class LabHost(ABC):
 
     user = "root"
     opt = SHARED_OPT  # where the host sees the SGLang install
-    interface: str | None = "eth0"
+    interface = "eth0"
     proxy: tuple[str, ...] = ()
 
     def __init__(self, folder: Folder, record: Record, number: int) -> None:
@@ -132,24 +131,10 @@ class LabHost(ABC):
         return wait_until(self._greets, seconds)
 
     def _greets(self) -> bool:
-        if self.proxy:
-            return _greeting_through(self.proxy) == b"SSH-"
-        try:
-            with socket.create_connection((self.address, self.port), timeout=2) as sshd:
-                return sshd.recv(4) == b"SSH-"
-        except OSError:
-            return False
+        return greeting.through(self.proxy) if self.proxy else greeting.at(self.address, self.port)
 
     def ssh(self) -> str:
         """The command to type."""
         config = self.folder.ssh_config
         here = Path.cwd()
         return f"ssh -F {config.relative_to(here) if config.is_relative_to(here) else config} {self.name}"
-
-
-def _greeting_through(proxy: Sequence[str], seconds: float = 5) -> bytes:
-    with subprocess.Popen(proxy, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as relay:
-        assert relay.stdout
-        said = relay.stdout.read(4) if select.select([relay.stdout], [], [], seconds)[0] else b""
-        relay.kill()
-    return said

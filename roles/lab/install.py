@@ -18,6 +18,7 @@ from pathlib import Path
 
 from roles.inventory.errors import AllranksError, InputError
 from roles.lab.folder import Folder
+from roles.lab.pythons import to_build_on
 
 HERE = Path(__file__).parent
 PINS = HERE / "sglang-cpu.txt"
@@ -26,7 +27,6 @@ CPU_WHEELS = "https://download.pytorch.org/whl/cpu"
 MODEL = "tiny-llama"
 SIZES = "about 330 MB to download, 1.6 GB on disk"  # measured with the pins on x86-64
 NEEDED_GB = 2.5  # what is installed, and the largest wheel beside it while it is unpacked
-PYTHONS = ((3, 11), (3, 12), (3, 13))  # the pinned packages have wheels for these
 
 Say = Callable[[str], None]
 
@@ -38,7 +38,7 @@ def sglang(root: Path, say: Say) -> Path:
     if stamp.exists() and stamp.read_text() == wanted:
         say(f"SGLang for the lab is in {opt}")
         return opt
-    python = _python()
+    python = to_build_on()
     _room_for(opt)
     stamp.unlink(missing_ok=True)
     say(f"SGLang for the lab goes to {opt} (CPU build, once): {SIZES}; a run that was stopped goes on where it was")
@@ -65,24 +65,6 @@ def _steps(opt: Path, python: str, say: Say) -> Sequence[tuple[str, Callable[[],
 def _fingerprint() -> str:
     made_of = [path.read_bytes() for path in (PINS, HERE / "standins.py", HERE / "tiny_model.py")]
     return hashlib.sha256(b"\0".join([*made_of, TORCH.encode(), platform.machine().encode()])).hexdigest() + "\n"
-
-
-def _python() -> str:
-    """The Python to build on: the one that runs this, or else one of the right version found on PATH."""
-    if sys.platform != "linux":
-        raise InputError(f"SGLang for the lab needs Linux, this is {sys.platform}")
-    candidates = [f"{sys.base_prefix}/bin/python3"] if sys.version_info[:2] in PYTHONS else []
-    candidates += filter(None, (shutil.which(f"python{major}.{minor}") for major, minor in PYTHONS))
-    for candidate in candidates:
-        if (
-            subprocess.run([candidate, "-c", "import venv, ensurepip"], capture_output=True, check=False).returncode
-            == 0
-        ):
-            return candidate
-    if candidates:
-        raise InputError(f"{candidates[0]} cannot make a virtualenv", do="as root: apt-get install python3-venv")
-    found = ".".join(map(str, sys.version_info[:2]))
-    raise InputError(f"SGLang for the lab needs Python 3.11 to 3.13, this is {found}", do="put a python3.11 on PATH")
 
 
 def _room_for(opt: Path) -> None:

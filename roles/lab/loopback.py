@@ -20,6 +20,7 @@ from roles.lab.host import LabHost
 from roles.lab.keys import sftp_server, sshd_config, write_config
 from roles.lab.process import Process, wait_until, with_environment
 from roles.lab.record import Record, write
+from roles.lab.sessions import holders, with_descendants
 
 MARK = "ALLRANKS_LAB_HOST"  # in the environment of all that is started in such a host: how it is found again
 FIRST_PORT = 22022
@@ -37,7 +38,7 @@ esac
 class LoopbackHost(LabHost):
     """One sshd and whatever was started through it."""
 
-    interface = None
+    interface = "lo"
 
     def __init__(self, folder: Folder, record: Record, number: int) -> None:
         super().__init__(folder, record, number)
@@ -67,7 +68,7 @@ class LoopbackHost(LabHost):
 
     def pids(self) -> list[int]:
         own = [self.process.pid] if self.alive and self.process else []
-        return [*own, *with_environment(self.mark)]
+        return sorted(with_descendants([*own, *holders(self.address, self.port), *with_environment(self.mark)]))
 
     def crash(self) -> None:
         """All it started dies, and every session of it."""

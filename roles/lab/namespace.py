@@ -17,9 +17,9 @@ from roles.lab.folder import PROGRAMS
 from roles.lab.host import LabHost
 from roles.lab.keys import sshd_config, write_config
 from roles.lab.network import PREFIX, Network
+from roles.lab.pythons import shown
 
 INSIDE = "/run/allranks-lab"  # where a host finds its sshd's files
-HIDDEN = ("/root", "/home", "/tmp")  # what a host has of its own; a Python beneath them has to be shown again
 
 
 class NamespaceHost(LabHost):
@@ -79,16 +79,6 @@ class NamespaceHost(LabHost):
             "shown": shown(Path(self.record.opt)),
         }
         return {"disk": disk, "prefix": PREFIX, "ip": need("ip"), "sshd": need("sshd")}
-
-
-def shown(opt: Path) -> list[str]:
-    """The Pythons that a host needs and does not see: this one's and the SGLang install's base."""
-    bases = {sys.base_prefix}
-    settings = opt / "venv/pyvenv.cfg"
-    if settings.exists():
-        home = dict(line.split(" = ", 1) for line in settings.read_text().splitlines() if " = " in line)["home"]
-        bases.add(str(Path(home).parent))
-    return sorted(base for base in bases if base.startswith(tuple(f"{hidden}/" for hidden in HIDDEN)))
 
 
 @dataclass

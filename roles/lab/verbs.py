@@ -1,10 +1,10 @@
-"""up, down, status: the lab's life. One at a time per clone; each may be repeated, and after anything that died."""
+"""up and down: the lab's life. One at a time per clone; each may be repeated, and after anything that died."""
 
 from __future__ import annotations
 
 import fcntl
+import re
 import shutil
-import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,24 +13,18 @@ from pathlib import Path
 from typing import Any
 
 from roles.inventory.errors import AllranksError, InputError, Refused
-from roles.lab import inotify, kinds, lxc, network, rootfs, userns, written
-from roles.lab.commands import need, run
+from roles.lab import ground, kinds, rootfs, written
+from roles.lab.commands import need
 from roles.lab.folder import Folder
 from roles.lab.host import LabHost
 from roles.lab.keys import make_key
-from roles.lab.loopback import LoopbackHost, free_port
-from roles.lab.lxc import LxcHost
-from roles.lab.namespace import NamespaceHost
+from roles.lab.loopback import free_port
 from roles.lab.process import boot_id
 from roles.lab.record import Record
+from roles.lab.roster import HOSTS, hosts_of, status
 
 Say = Callable[[str], None]
-HOSTS: dict[str, type[LabHost]] = {
-    "namespace": NamespaceHost,
-    "user-namespace": NamespaceHost,
-    "loopback": LoopbackHost,
-    "lxc": LxcHost,
-}
+PLAIN = re.compile(r"[\w./+@~-]+")
 MOST = 1000  # hosts that the addressing has room for, and no machine has memory for
 
 
@@ -39,14 +33,15 @@ def up(root: Path, hosts: int, kind: str, say: Say, opt: Path | None = None) -> 
     if not 1 <= hosts <= MOST:
         raise InputError(f"a lab has 1 to {MOST} hosts, not {hosts}")
     folder, began = Folder.of(root, opt), time.monotonic()
+    if not PLAIN.fullmatch(str(folder.path) + str(folder.opt)):
+        raise InputError(f"{folder.path}: mount options and ssh_config cannot hold such a path", do="move the clone")
     with _alone(folder):
         before = Record.load(folder.state)
         try:
             record = _begin(folder, before, hosts, kind, say)
             added = _boot(folder, record, say)
         except BaseException:
-            if before is None:
-                _take_down(folder, say=lambda _: None)
+            _undo(folder, before)
             raise
         rows = status(root)
     seconds = time.monotonic() - began
@@ -60,33 +55,6 @@ def down(root: Path, say: Say) -> None:
     folder = Folder.of(root)
     with _alone(folder):
         _take_down(folder, say)
-
-
-def status(root: Path) -> list[dict[str, Any]]:
-    """A row per host: name, address, port, kind, up, pid, ssh (the command to type)."""
-    return [
-        {
-            "name": host.name,
-            "address": host.address,
-            "port": host.port,
-            "kind": host.record.kind,
-            "up": host.alive and host.answers(0),
-            "pid": host.process.pid if host.process and host.alive else None,
-            "ssh": host.ssh(),
-        }
-        for host in lab_hosts(root)
-    ]
-
-
-def lab_hosts(root: Path) -> list[LabHost]:
-    """The hosts of the lab of the clone at `root`; none when it is down."""
-    folder = Folder.of(root)
-    record = Record.load(folder.state)
-    return _hosts(folder, record) if record else []
-
-
-def _hosts(folder: Folder, record: Record) -> list[LabHost]:
-    return [HOSTS[record.kind](folder, record, number) for number in record.hosts]
 
 
 @contextmanager
@@ -120,42 +88,26 @@ def _begin(folder: Folder, before: Record | None, hosts: int, asked: str, say: S
     record.save(folder.state)
     if record.kind == "lxc":
         rootfs.make(record, say)
-    return _ground(folder, record)
+    return ground.lay(folder, record, hosts_of(folder, record))
 
 
-def _ground(folder: Folder, record: Record) -> Record:
-    """What the hosts stand on: user namespace, network, overlay layers."""
-    if record.kind == "loopback":
-        return record
-    if record.kind == "user-namespace" and not (record.holder and record.holder.alive):
-        _crash_all(folder, record)
-        record = replace(record, holder=userns.hold(), octet=0)
-        record.save(folder.state)
-    enter = userns.enter(record)
-    if record.octet:
-        there = network.Network(record.octet, folder.bridge, enter)
-        if not there.has_link(there.bridge):
-            _crash_all(folder, record)
-        there.make()
-    else:
-        record = replace(record, octet=network.choose(folder, enter).octet)
-        record.save(folder.state)
-    if record.kind == "lxc":
-        record = inotify.raise_for(record)
-        record.save(folder.state)
-    if record.kind == "namespace" and not folder.layers.is_mount():
-        folder.layers.mkdir(exist_ok=True)
-        run([need("mount"), "-t", "tmpfs", "-o", "mode=755", "allranks-lab", str(folder.layers)], why="lab disks")
-    return record
-
-
-def _crash_all(folder: Folder, record: Record) -> None:
-    for host in _hosts(folder, record):
-        host.crash()
+def _undo(folder: Folder, before: Record | None) -> None:
+    """After an `up` that failed: what it added goes, what was there before stays."""
+    present = Record.load(folder.state)
+    if present is None:
+        return
+    if before is None:
+        _take_down(folder, say=lambda _: None)
+        return
+    for host in hosts_of(folder, present):
+        if host.number not in before.hosts:
+            host.crash()
+            shutil.rmtree(host.home, ignore_errors=True)
+    replace(present, hosts=before.hosts).save(folder.state)
 
 
 def _boot(folder: Folder, record: Record, say: Say) -> Sequence[LabHost]:
-    hosts = _hosts(folder, record)
+    hosts = hosts_of(folder, record)
     added = [host for host in hosts if not host.alive]
     HOSTS[record.kind].boot_all(added)
     written.write_all(folder, hosts)
@@ -170,17 +122,9 @@ def _take_down(folder: Folder, say: Say) -> None:
     if record is None:
         say("lab: nothing is up")
         return
-    for host in _hosts(folder, record):
+    for host in hosts_of(folder, record):
         host.crash()
-    if record.kind == "lxc":
-        lxc.remove_cgroups(folder)
-        inotify.restore(record)
-    if record.octet and (not record.holder or record.holder.alive):
-        network.Network(record.octet, folder.bridge, userns.enter(record)).take_away()
-    if record.holder:
-        record.holder.end()
-    if folder.layers.is_mount():
-        subprocess.run([need("umount"), "-l", str(folder.layers)], check=False)
+    ground.lift(folder, record)
     written.remove_all(folder)
     for place in (folder.layers, folder.path / "hosts"):
         if place.exists():

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import shlex
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from roles.lab.commands import SYSTEM_PATH
 from roles.lab.folder import Folder
 from roles.lab.host import LabHost
 from roles.lab.keys import known_hosts_line
+from roles.lab.pythons import on_host
 from roles.lab.record import write
 
 KIND = {"namespace": "vm", "user-namespace": "vm", "loopback": "metal", "lxc": "lxc"}  # what each comes closest to
@@ -72,7 +70,7 @@ def entry(folder: Folder, host: LabHost) -> dict[str, Any]:
         "known_hosts": str(folder.known_hosts),
         "proxy_command": shlex.join(host.proxy) or None,
         "kind": KIND[host.record.kind],
-        "python": _python(),
+        "python": on_host(),
         "venv": f"{host.opt}/venv",
         "models": f"{host.opt}/models",
         "internal": host.address,
@@ -80,12 +78,6 @@ def entry(folder: Folder, host: LabHost) -> dict[str, Any]:
         "lab": True,
     }
     return {key: value for key, value in fields.items() if value is not None}
-
-
-def _python() -> str | None:
-    """None where the host's own `python3` is found by sshd's PATH."""
-    has_own = any(Path(folder, "python3").exists() for folder in SYSTEM_PATH.split(":"))
-    return None if has_own else f"{sys.base_prefix}/bin/python3"
 
 
 def _inventory(folder: Folder, hosts: Sequence[LabHost]) -> str:

@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 import shutil
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,9 +40,7 @@ def build(disk: Disk) -> None:
     for folder, mode in (("root", 0o700), ("home", 0o755), ("tmp", 0o1777), ("mnt", 0o755)):
         Path(disk.home, folder).mkdir(exist_ok=True)
         Path(disk.home, folder).chmod(mode)
-    if disk.layer:
-        _overlay(disk)
-    else:
+    if not (disk.layer and _overlay(disk)):
         _binds(disk)
     _kernel_views(disk.root)
     for folder in ("root", "home", "tmp"):
@@ -50,14 +49,20 @@ def build(disk: Disk) -> None:
     _identity(disk)
 
 
-def _overlay(disk: Disk) -> None:
+def _overlay(disk: Disk) -> bool:
+    """Everything this machine's root has, writable; False where the kernel will not have it."""
     for folder in ("upper", "work"):
         Path(disk.layer or "", folder).mkdir(parents=True, exist_ok=True)
     layers = f"lowerdir=/,upperdir={disk.layer}/upper,workdir={disk.layer}/work"
-    syscalls.mount("lab", disk.root, "overlay", 0, layers)
+    try:
+        syscalls.mount("lab", disk.root, "overlay", 0, layers)
+    except OSError as error:  # a root that is an overlay itself may be one too many
+        sys.stderr.write(f"{error}: /usr is shared read-only instead, /etc and /var are the host's own\n")
+        return False
     for folder in ("usr", "opt", "var"):  # an overlay shows no file system that is mounted inside its lower layer
         if os.path.ismount(f"/{folder}"):
             syscalls.bind(f"/{folder}", f"{disk.root}/{folder}", read_only=folder != "var")
+    return True
 
 
 def _binds(disk: Disk) -> None:
