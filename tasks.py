@@ -63,13 +63,13 @@ def _say_error(error: Exception) -> None:
 
 @command(help={"host": HOST, "profile": PROFILE, "set": SET, "json": JSON}, iterable=["set"])
 def show(
-    c: Context, host: str | None = None, profile: str | None = None, set: Sequence[str] = (), json: bool = False
+    c: Context, host: str | None = None, profile: str | None = None, set: Sequence[str] | None = None, json: bool = False
 ) -> int:
     """Print the plan of a deploy: ranks, GPUs, environment, launch script. Connects nowhere."""
     from roles.server.commands import plan
     from roles.view.show import as_json, show
 
-    made = plan(ROOT, host, profile, set)
+    made = plan(ROOT, host, profile, set or ())
     print(as_json(made) if json else show(made), end="")
     return 0
 
@@ -91,7 +91,7 @@ def deploy(
     c: Context,
     host: str | None = None,
     profile: str | None = None,
-    set: Sequence[str] = (),
+    set: Sequence[str] | None = None,
     restart: bool = False,
     replace: bool = False,
     keep: bool = False,
@@ -102,7 +102,7 @@ def deploy(
     from roles.server import commands
     from roles.server.deploy import Options
 
-    options = Options(restart, replace, keep, accept_new_host_key, tuple(set))
+    options = Options(restart, replace, keep, accept_new_host_key, tuple(set or ()))
     return commands.deploy(ROOT, host, profile, options, json=json)
 
 
