@@ -63,7 +63,11 @@ def _say_error(error: Exception) -> None:
 
 @command(help={"host": HOST, "profile": PROFILE, "set": SET, "json": JSON}, iterable=["set"])
 def show(
-    c: Context, host: str | None = None, profile: str | None = None, set: Sequence[str] | None = None, json: bool = False
+    c: Context,
+    host: str | None = None,
+    profile: str | None = None,
+    set: Sequence[str] | None = None,
+    json: bool = False,
 ) -> int:
     """Print the plan of a deploy: ranks, GPUs, environment, launch script. Connects nowhere."""
     from roles.server.commands import plan
