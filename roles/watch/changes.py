@@ -1,4 +1,5 @@
-"""Two boards -> the lines that tell a reader without a terminal what has changed between them."""
+"""Two boards -> what has changed between them, a line each. When it was stands beside it: the reader counts from where
+he likes."""
 
 from __future__ import annotations
 
@@ -30,26 +31,31 @@ def changes(before: Board, after: Board, at: float) -> list[Change]:
     if before.ranks is not after.ranks:
         for rank, state in after.ranks.items():
             if state is not before.ranks[rank]:
-                found += _rank(before.ranks[rank], state, after, at)
+                found += _rank(before.ranks[rank], state, at)
     for node, now in after.nodes.items():
         if now is not before.nodes[node]:
-            found += [Change(at, node, now.host, None, text) for text in _node(before.nodes[node], now, after)]
+            found += [Change(at, node, now.host, None, text) for text in _node(before.nodes[node], now)]
     head = after.nodes[0]
     return found + [Change(at, 0, head.host, None, text) for text in _main(before, after)]
 
 
-def since_start(board: Board, at: float) -> str:
-    """`(12.3 s)`: since the first frame of the run."""
-    return f"({max(0.0, at - board.started):.1f} s)" if board.started is not None else ""
+BEGINS = {Kind.DIST_END: Kind.DIST_BEGIN, Kind.WEIGHTS_END: Kind.WEIGHTS_BEGIN, Kind.CAPTURE_END: Kind.CAPTURE_BEGIN}
 
 
-def _rank(before: RankState, after: RankState, board: Board, at: float) -> Iterator[Change]:
+def _took(state: RankState, kind: Kind) -> str:
+    """` in 12.3 s`, for a milestone that ends what another one began."""
+    begin = state.reached.get(BEGINS.get(kind, kind), state.reached[kind])
+    seconds = state.reached[kind] - begin
+    return f" in {seconds:.1f} s" if seconds >= 0.1 else ""
+
+
+def _rank(before: RankState, after: RankState, at: float) -> Iterator[Change]:
     if after.pid is not None and before.pid is None:
         yield Change(at, after.node, after.host, after.label, f"process started, pid {after.pid}")
     for kind in TOLD:
         when = after.reached.get(kind)
         if when is not None and when != before.reached.get(kind):
-            yield Change(when, after.node, after.host, after.label, f"{kind.value} {since_start(board, when)}")
+            yield Change(when, after.node, after.host, after.label, f"{kind.value}{_took(after, kind)}")
     if after.died is not None and before.died is None:
         by = f", {signal_name(after.signal)}" if after.signal else ""
         yield Change(after.died, after.node, after.host, after.label, f"process ended, pid {after.pid}{by}")
@@ -57,7 +63,7 @@ def _rank(before: RankState, after: RankState, board: Board, at: float) -> Itera
         yield Change(at, after.node, after.host, after.label, f"process stopped by a signal, pid {after.pid}")
 
 
-def _node(before: NodeState, after: NodeState, board: Board) -> Iterator[str]:
+def _node(before: NodeState, after: NodeState) -> Iterator[str]:
     if after.main is not None and before.main is None:
         yield f"main started, pid {after.main}"
     if after.exited and not before.exited:
@@ -69,7 +75,7 @@ def _node(before: NodeState, after: NodeState, board: Board) -> Iterator[str]:
     if before.detokenizer and not after.detokenizer:
         yield "detokenizer ended"
     if after.dummy is not None and before.dummy is None:
-        yield f"all ranks of this node are ready {since_start(board, after.dummy)}"
+        yield "all ranks of this node are ready"
     pids = [holder.get("pid") if holder else None for holder in (before.holder, after.holder)]
     if after.holder is not None and pids[0] != pids[1]:
         whose = "this run" if after.holder.get("ours") else f"another process: {after.holder.get('cmdline')}"
@@ -80,7 +86,7 @@ def _main(before: Board, after: Board) -> Iterator[str]:
     if after.shards is not None and _quarter(after.shards) != _quarter(before.shards):
         yield f"weights: {after.shards[0]} of {after.shards[1]} files"
     if after.ready_at is not None and before.ready_at is None:
-        yield f"ready line {since_start(after, after.ready_at)}"
+        yield "ready line"
     if after.health is not None and after.health.status != (before.health.status if before.health else None):
         yield f"health {after.health.status or after.health.error or 'no answer'}"
     if after.settings is not None and before.settings is None:

@@ -5,6 +5,7 @@
   hint     explains a failure when nothing better does (it can also stand in a run that is well)
   echo     a consequence of another rank's or node's death: look there
   wrapper  SGLang's own frame around a failure: never the cause
+The first row that fits a line is the one: special rows stand before general ones.
 `ends`: after this line the server cannot come up (or has gone), whatever else is said.
 `seen`: threads of sgl-project/sglang; "run" = provoked and read in a real log; "source" = read in SGLang's source.
 """
@@ -197,20 +198,6 @@ FAILURES = (
     ),
     # --- memory
     Failure(
-        "gpu-memory",
-        r"OutOfMemoryError: CUDA out of memory|CUDA out of memory\. Tried to allocate",
-        "the GPU ran out of memory",
-        "look at who else holds the GPU; more tensor or pipeline parallelism, or a smaller quantization",
-        seen="#1869",
-    ),
-    Failure(
-        "kv-pool",
-        r"Not enough memory\. Please try to increase --mem-fraction-static",
-        "no memory is left for the KV cache after the weights",
-        "RAISE mem_fraction_static, or more GPUs, or an fp8 KV cache",
-        seen="#322 #4330 #7691",
-    ),
-    Failure(
         "graph-memory",
         r"Capture [\w ]+graph failed: .*out of memory",
         "CUDA graphs do not fit beside weights and KV cache",
@@ -225,6 +212,20 @@ FAILURES = (
         "the reason stands behind the colon; the general advice printed with it often does not fit. "
         "Without graphs the fault shows itself plainly",
         seen="#5389 #7918",
+    ),
+    Failure(
+        "gpu-memory",
+        r"OutOfMemoryError: CUDA out of memory|CUDA out of memory\. Tried to allocate",
+        "the GPU ran out of memory",
+        "look at who else holds the GPU; more tensor or pipeline parallelism, or a smaller quantization",
+        seen="#1869",
+    ),
+    Failure(
+        "kv-pool",
+        r"Not enough memory\. Please try to increase --mem-fraction-static",
+        "no memory is left for the KV cache after the weights",
+        "RAISE mem_fraction_static, or more GPUs, or an fp8 KV cache",
+        seen="#322 #4330 #7691",
     ),
     Failure(
         "unbalanced",

@@ -40,9 +40,9 @@ def seated(board: Board, node: int, axes: Axes) -> Rank | None:
 
 
 def _from_world(board: Board, named: dict[str, int]) -> dict[str, int]:
-    """torch counts ranks over the whole world: [rankN] is N = PP * tp_size + TP, per replica of a plain DP."""
+    """torch counts ranks over the whole world: [rankN] is N = PP * tp_size + TP, once per replica of a plain DP."""
     world = named.pop("WORLD", None)
-    if world is None or board.sizes["DP"] > 1:
+    if world is None or len(board.ranks) > board.sizes["TP"] * board.sizes["PP"]:
         return named
     return {"PP": world // board.sizes["TP"], "TP": world % board.sizes["TP"]}
 

@@ -96,3 +96,21 @@ def test_a_log_cut_anywhere_gives_the_same_board(name: str, cuts: tuple[int, ...
     case = case_of(name)
 
     assert replayed(case, cuts).board == replayed(case).board
+
+
+@settings(max_examples=15, deadline=None)
+@given(order=st.permutations(list(range(40))))
+def test_ranks_interleaved_in_any_way_give_the_same_board(order: list[int]) -> None:
+    """The ranks' lines of a real log, each rank's own in their order, woven together in another way."""
+    lines = text_of("cpu-0.5.23-tp2pp2-up-then-sigterm.log").splitlines(keepends=True)
+    queues = [[line for line in lines if f" PP{pp} TP{tp}] " in line] for pp in (0, 1) for tp in (0, 1)]
+    plain = "".join(line for line in lines if any(line in queue for queue in queues))
+    woven = [queues[turn % 4].pop(0) for turn in order * 10 if queues[turn % 4]]
+    rest = [line for queue in queues for line in queue]
+
+    boards = []
+    for text in (plain, "".join(woven + rest)):
+        watcher = Watcher(board(2, 2, http=False))
+        watcher.feed(0, log(text))
+        boards.append(watcher.board)
+    assert boards[0] == boards[1]

@@ -379,16 +379,17 @@ def test_a_log_level_that_hides_milestones_leaves_processes_and_http() -> None:
     assert watched(on, [f for f in frames if f[1]["f"] != "procs"]).verdict(101.0).kind == "loading"
 
 
-def test_changes_are_one_line_a_milestone_with_the_seconds_since_the_start() -> None:
+def test_changes_are_one_line_a_milestone_with_its_time_and_how_long_it_took() -> None:
     on = board(tp=2, pp=1)
-    watcher = watched(on, [(0, {"f": "hello", "t": 100.0, "utc_offset": 0})])
-    told = watcher.feed(0, log(milestones("TP1", upto="Load weight end"), 112.3))
+    watcher = watched(on, [])
+    told = watcher.feed(0, log(milestones("TP1", upto="Load weight begin"), 112.0))
+    told += watcher.feed(0, log(said("TP1", "Load weight end. elapsed=12.3 s, type=X, mem"), 124.3))
 
-    assert [f"{c.label} {c.text}" for c in told] == [
-        "TP1 distributed starting (12.3 s)",
-        "TP1 distributed ready (12.3 s)",
-        "TP1 weights loading (12.3 s)",
-        "TP1 weights loaded (12.3 s)",
+    assert [f"{c.time} {c.label} {c.text}" for c in told] == [
+        "112.0 TP1 distributed starting",
+        "112.0 TP1 distributed ready",
+        "112.0 TP1 weights loading",
+        "124.3 TP1 weights loaded in 12.3 s",
     ]
     assert {(c.host, c.node) for c in told} == {("lab1", 0)}
 
