@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# SGLang on lab1: tiny-tp2pp2@lab1.
+# Written by allranks. The next deploy writes it anew, so change the profile rather than this file.
+#
+# It runs the server and waits for it; the server's log is what this script prints. How the server
+# ended is left in the file "exit" beside this script: its exit code, or 128 + n after signal n.
+set -u
+
+allranks_run_dir=$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P) || exit 1
+cd -- "$allranks_run_dir" || exit 1
+
+# Written whole or not at all: whoever reads "exit" must not see half a number.
+finish() {
+    printf '%s\n' "$1" >exit.new && mv -f -- exit.new exit
+    exit "$1"
+}
+
+# TERM and INT are meant for the server, which ends in its own way. This shell stays to say how.
+trap ':' TERM INT
+
+# The profile's environment.
+export SGLANG_USE_CPU_ENGINE=1
+export HF_HUB_OFFLINE=1
+export TORCHDYNAMO_DISABLE=1
+export PYTHONUNBUFFERED=1
+export SGLANG_CPU_OMP_THREADS_BIND='0|1|0|1'
+
+# The virtual environment: its programs come first, and no other Python takes its place.
+if [ ! -x /opt/allranks/venv/bin/python ]; then
+    printf 'allranks: %s: no Python at %s; make the virtual environment or correct venv\n' lab1 /opt/allranks/venv/bin/python >&2
+    finish 127
+fi
+export VIRTUAL_ENV=/opt/allranks/venv
+export PATH=/opt/allranks/venv/bin:"${PATH:-/usr/local/bin:/usr/bin:/bin}"
+unset PYTHONHOME
+
+allranks_argv=(
+    /opt/allranks/venv/bin/python
+    -m sglang.launch_server
+    --model-path /opt/allranks/models/tiny-llama
+    --served-model-name tiny
+    --tp-size 2
+    --pp-size 2
+    --host 0.0.0.0
+    --port 31010
+    --device cpu
+    --load-format dummy
+    --max-total-tokens 2048
+    --mem-fraction-static 0.1
+)
+
+# In the foreground: a child in the background of a script would ignore INT and QUIT.
+"${allranks_argv[@]}"
+finish "$?"
