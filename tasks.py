@@ -11,11 +11,14 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from invoke import Collection, Context, task
 
 from roles.inventory.errors import AllranksError
+
+if TYPE_CHECKING:
+    from roles.plan import Plan
 
 ROOT = Path(__file__).resolve().parent
 
@@ -42,9 +45,8 @@ def command(**options: Any) -> Callable[[Callable[..., Any]], Any]:
                 print("\nstopped by Ctrl-C", file=sys.stderr)
                 code = 130
             except BrokenPipeError:
-                os.dup2(
-                    os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
-                )  # `inv logs | head`: the end was asked for
+                # `inv logs | head`: the end was asked for
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 code = 0
             if code:
                 raise SystemExit(code)
@@ -61,6 +63,15 @@ def _say_error(error: Exception) -> None:
         print(f"allranks: {line}", file=sys.stderr)
 
 
+def plan(host: str | None, profile: str | None, overrides: Sequence[str] | None) -> Plan:
+    """The plan that these arguments mean; one that is missing is answered with what there is."""
+    from roles.inventory import load
+    from roles.plan import plan_for
+
+    inventory = load(ROOT)
+    return plan_for(inventory.profile(profile or "", overrides or ()), inventory.hosts(host or ""))
+
+
 @command(help={"host": HOST, "profile": PROFILE, "set": SET, "json": JSON}, iterable=["set"])
 def show(
     c: Context,
@@ -70,10 +81,9 @@ def show(
     json: bool = False,
 ) -> int:
     """Print the plan of a deploy: ranks, GPUs, environment, launch script. Connects nowhere."""
-    from roles.server.commands import plan
     from roles.view.show import as_json, show
 
-    made = plan(ROOT, host, profile, set or ())
+    made = plan(host, profile, set)
     print(as_json(made) if json else show(made), end="")
     return 0
 
@@ -103,11 +113,12 @@ def deploy(
     accept_new_host_key: bool = False,
 ) -> int:
     """Start a profile on hosts and wait until every rank has answered."""
-    from roles.server import commands
+    made = plan(host, profile, set)
+    from roles.server.commands.deploy import run
     from roles.server.deploy import Options
 
     options = Options(restart, replace, keep, accept_new_host_key, tuple(set or ()))
-    return commands.deploy(ROOT, host, profile, options, json=json)
+    return run(ROOT, made, options, json=json)
 
 
 @command(
@@ -128,9 +139,9 @@ def status(
     accept_new_host_key: bool = False,
 ) -> int:
     """What runs where: up, loading, lost or gone, rank by rank, as the hosts tell it."""
-    from roles.server import commands
+    from roles.server.commands.status import run
 
-    return commands.status(ROOT, host, name, every=all, json=json, accept_new=accept_new_host_key)
+    return run(ROOT, host, name, every=all, json=json, accept_new=accept_new_host_key)
 
 
 @command(
@@ -157,9 +168,9 @@ def logs(
     accept_new_host_key: bool = False,
 ) -> int:
     """The logs of all hosts of a deployment, merged by time, by rank if asked."""
-    from roles.server import commands
+    from roles.server.commands.logs import run
 
-    return commands.logs(
+    return run(
         ROOT, host, name, rank=rank, lines=lines, follow=follow, since=since, json=json, accept_new=accept_new_host_key
     )
 
@@ -173,9 +184,9 @@ def teardown(
     accept_new_host_key: bool = False,
 ) -> int:
     """Stop exactly what was deployed and wait until processes, port and GPU memory are free."""
-    from roles.server import commands
+    from roles.server.commands.teardown import run
 
-    return commands.teardown(ROOT, host, name, json=json, accept_new=accept_new_host_key)
+    return run(ROOT, host, name, json=json, accept_new=accept_new_host_key)
 
 
 @command(

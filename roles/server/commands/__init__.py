@@ -1,0 +1,1 @@
+"""What each command of tasks.py prints, and the exit code it ends with: a module a command, each with `run`."""

@@ -1,0 +1,69 @@
+"""`inv logs`: what it prints and ends with."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from roles.inventory import Rank
+from roles.inventory.errors import InputError
+from roles.server import logs as log_story
+from roles.server.commands.find import find
+from roles.server.standing import Standing
+from roles.view.console import console
+from roles.view.logs import LogPrinter
+
+
+def run(
+    root: Path,
+    host: str | None,
+    name: str | None,
+    *,
+    rank: str | None,
+    lines: int,
+    follow: bool,
+    since: str | None,
+    json: bool,
+    accept_new: bool,
+) -> int:
+    """Print the merged logs; with `follow` go on until Ctrl-C (0) or the server's end (0)."""
+    wanted = Rank.parse(rank) if rank else None
+    if lines < 0:
+        raise InputError(f"--lines {lines}: must be 0 (all) or more")
+    after = log_story.since_epoch(since, time.time()) if since else None
+    hosts, found = find(root, host, name, accept_new=accept_new, ended=True)
+    with hosts:
+        labels = {Rank.parse(entry["label"]): entry["label"] for entry in _ranks(found)}
+        if wanted is not None and wanted not in labels:
+            raise InputError(f"{found.deployment} has no rank {rank}", do=f"its ranks: {', '.join(labels.values())}")
+        printer = LogPrinter(console(), [h for h, _ in found.nodes.values()], labels.values(), as_json=json)
+        reach = None if since or wanted is not None else (lines or None)
+        entries, ends = log_story.last(hosts, found, lines=reach, since=after)
+        chosen = list(log_story.of_rank(entries, wanted))
+        for entry in chosen[-lines:] if lines and not since else chosen:
+            _print(printer, entry, labels)
+        if follow:
+            following = log_story.follow(hosts, found, ends)
+            try:
+                for entry in log_story.of_rank(following, wanted):
+                    _print(printer, entry, labels)
+            except KeyboardInterrupt:
+                print("\nallranks: stopped following; the server goes on", file=sys.stderr)
+            finally:
+                following.close()
+    return 0
+
+
+def _ranks(run: Standing) -> list[dict[str, Any]]:
+    return [rank for _, summary in run.nodes.values() for rank in summary.get("ranks") or []]
+
+
+def _print(printer: Any, entry: log_story.Entry, labels: dict[Rank, str]) -> None:
+    if entry.line is None:
+        printer.note(entry.host, entry.note)
+        return
+    line = entry.line
+    label = labels.get(line.rank, "") if line.rank is not None else ""
+    printer.line(entry.host, label, line.time or "", line.text, line.source)

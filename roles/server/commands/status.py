@@ -1,0 +1,61 @@
+"""`inv status`: what it prints and ends with."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from roles.inventory import load
+from roles.ledger import Ledger
+from roles.server.standing import Standing, port_of
+from roles.server.state import State, state_of
+from roles.server.target import Hosts, distinct, meant
+from roles.view.console import choose, console, print_json
+from roles.view.status import Row, render
+
+
+def run(root: Path, host: str | None, name: str | None, *, every: bool, json: bool, accept_new: bool) -> int:
+    """Every deployment on the hosts; ends with the worst state's exit code, 4 when a host did not answer."""
+    inventory = load(root)
+    if every:
+        looked_at = distinct(inventory)
+    else:
+        looked_at, name = meant(inventory, Ledger(root), host, name, choose)
+    with Hosts(inventory, looked_at, accept_new=accept_new) as hosts:
+        runs = [
+            run for run in hosts.runs(health=True) if not name or name == run.deployment or run.run.startswith(name)
+        ]
+    states = [state_of(run) for run in runs]
+    silent = {host: str(error) for host, error in hosts.silent.items()}
+    rows = [_row(run, state) for run, state in zip(runs, states, strict=True)]
+    if json:
+        print_json({"deployments": [row.as_dict() for row in rows], "silent": silent})
+    else:
+        render(console(), rows, silent, [host.name for host in looked_at], time.time())
+    worst = max((state.exit_code for state in states), default=0)
+    return worst or (max(error.exit_code for error in hosts.silent.values()) if hosts.silent else 0)
+
+
+def _row(run: Standing, state: State) -> Row:
+    head = run.head
+    memory = {}
+    for host, summary in run.nodes.values():
+        if gpus := summary.get("gpu_memory"):
+            used, total = (sum(gpu[key] or 0 for gpu in gpus) for key in ("used_mib", "total_mib"))
+            memory[host] = f"{used:,} of {total:,} MiB"
+    return Row(
+        deployment=run.deployment,
+        run=run.run,
+        profile=run.profile,
+        hosts=run.hosts,
+        state=state.word,
+        sentence=state.sentence,
+        since=float(run.up or run.started) if state.word in ("up", "unhealthy") else run.started,
+        ranks=len(state.ranks),
+        living=len(state.living),
+        missing=[label for label in state.ranks if label not in state.living],
+        port=port_of(head),
+        health=head.get("health"),
+        memory=memory,
+        who=str(head.get("who")),
+    )
