@@ -43,19 +43,18 @@ class Stat(NamedTuple):
         return self.pages * PAGE >> 20
 
 
-def read(path: str) -> Optional[bytes]:
-    """A file of /proc; None when the process is gone or not ours to see."""
+def read(path: str, whole: bool = True) -> Optional[bytes]:
+    """A file of /proc; None when the process is gone or not ours to see. `whole`: one read is not enough for it."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return None
     try:
-        blocks: List[bytes] = []
-        while True:
+        block = content = os.read(fd, 65536)
+        while whole and block:
             block = os.read(fd, 65536)
-            if not block:
-                return b"".join(blocks)
-            blocks.append(block)
+            content += block
+        return content
     except OSError:  # it ended between open and read
         return None
     finally:
@@ -64,7 +63,7 @@ def read(path: str) -> Optional[bytes]:
 
 def stat(pid: int) -> Optional[Stat]:
     """What the kernel says of a process, or None when there is none."""
-    raw = read(f"/proc/{pid}/stat")
+    raw = read(f"/proc/{pid}/stat", whole=False)
     if not raw:
         return None
     head, _, rest = raw.rpartition(b")")  # a name may hold blanks and brackets
@@ -85,7 +84,7 @@ def scan(numbers: Optional[Iterable[int]] = None) -> List[Stat]:
 
 def arguments(pid: int) -> List[str]:
     """A process's arguments; one that renamed itself (setproctitle) has its title as the only one."""
-    raw = (read(f"/proc/{pid}/cmdline") or b"").decode("utf-8", "backslashreplace")
+    raw = (read(f"/proc/{pid}/cmdline", whole=False) or b"").decode("utf-8", "backslashreplace")
     return [part for part in raw.split("\0") if part]
 
 

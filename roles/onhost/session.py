@@ -60,7 +60,7 @@ class Session:
         if stats is None:
             stats = self._scan() if everywhere else proc.scan(p.stat.pid for p in self.processes)
         ours = [s for s in stats if s.session == self.number]
-        self.processes = [Process(s, self._title(s)) for s in ours] if self._is_ours(ours) else []
+        self.processes = [Process(s, self._title(s, everywhere)) for s in ours] if self._is_ours(ours) else []
         return self.processes
 
     def alive(self) -> List[Process]:
@@ -91,9 +91,10 @@ class Session:
         folder, log = os.path.realpath(self.run.folder), os.path.realpath(self.run.log)
         return proc.link(pid, "cwd") == folder or log in (proc.link(pid, "fd/1"), proc.link(pid, "fd/2"))
 
-    def _title(self, stat: proc.Stat) -> str:
+    def _title(self, stat: proc.Stat, afresh: bool) -> str:
+        """A title is read anew when all is looked at; a fork's is its parent's until it becomes something else."""
         key = (stat.pid, stat.start)
-        title = "" if stat.dead else proc.title(stat.pid)
+        title = "" if stat.dead or (not afresh and key in self._titles) else proc.title(stat.pid)
         if title:
             self._titles[key] = title
         return title or self._titles.get(key) or f"[{stat.comm}]"

@@ -1,41 +1,13 @@
-"""A TCP port -> who listens on it: /proc/net/tcp gives the socket, /proc/*/fd the process that holds it."""
+"""A TCP port -> the process that listens on it, in words."""
 
 from __future__ import annotations
 
 import os
 import pwd
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional
+from typing import Any, Dict, Iterable, Optional
 
 from . import proc
-
-LISTENING = b"0A"
-ANY = {b"00000000", b"0" * 32}
-
-
-class Listener(NamedTuple):
-    """A listening socket. `wild`: bound to every address."""
-
-    inode: int
-    uid: int
-    wild: bool
-    loopback: bool
-
-
-def listeners(port: int) -> List[Listener]:
-    """The sockets that listen on this port in this network namespace, IPv4 and IPv6."""
-    found, needle = [], b":%04X " % port
-    for path in ("/proc/net/tcp", "/proc/net/tcp6"):
-        raw = proc.read(path) or b""
-        if needle not in raw:  # a busy host has many thousand lines: look closely only where it can matter
-            continue
-        for line in raw.splitlines()[1:]:
-            f = line.split()
-            address, _, number = f[1].partition(b":")
-            if f[3] == LISTENING and int(number, 16) == port:
-                loopback = address in (b"0100007F", b"00000000000000000000000001000000")
-                found.append(Listener(int(f[9]), int(f[7]), address in ANY, loopback))
-    # 127.0.0.1 is where the probes go: a socket bound to just that address gets them before one bound to all.
-    return sorted(found, key=lambda each: (not each.loopback, not each.wild))
+from .listening import listeners
 
 
 def owner(inode: int, first: Iterable[int] = ()) -> Optional[int]:

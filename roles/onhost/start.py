@@ -90,7 +90,7 @@ def _secrets(values: Dict[str, Any]) -> bytes:
         if not NAME.fullmatch(name):
             raise HostError("bad-request", f"secret {name!r}: not a name for an environment variable")
         if not isinstance(values[name], str) or "\0" in values[name]:
-            raise HostError("bad-request", f"secret {name}: its value is not a text, or has a zero byte in it")
+            raise HostError("bad-request", f"secret {name}: not a text, or with a zero byte in it")
         lines.append(f"{name}={shlex.quote(values[name])}\n")
     return "".join(lines).encode("utf-8")
 

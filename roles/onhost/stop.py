@@ -83,6 +83,7 @@ class Stop:
             return
         with contextlib.suppress(PermissionError):
             send_signal(main, signal.SIGTERM)
+        self.say("term main")
         self.until("term main", lambda: not _lives(main), grace)
         self._leave_leader()
 

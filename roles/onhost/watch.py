@@ -8,6 +8,7 @@ import time
 from typing import Any, Callable, Dict, Optional, Tuple
 
 from . import sockets
+from .listening import listeners
 from .record import note
 from .session import Process, Session
 
@@ -62,7 +63,7 @@ class Watch:
 
     def _look_at_port(self, port: int) -> None:
         """The holder is searched for only when the listening sockets are not those of the last look."""
-        inodes = tuple(sorted(each.inode for each in sockets.listeners(port)))
+        inodes = tuple(sorted(each.inode for each in listeners(port)))
         if inodes == self._inodes and self._holder != () and (self._holder is None or self._holder["pid"]):
             return
         pids = [p.stat.pid for p in self.session.alive()]

@@ -1,0 +1,69 @@
+"""The packed program: small, the same each time, of the standard library alone, and understood by every Python."""
+
+from __future__ import annotations
+
+import ast
+import io
+import json
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from roles.onhost import pack as packing
+
+
+def test_the_same_sources_give_the_same_bytes() -> None:
+    first = packing.pack()
+    packing.pack.cache_clear()
+    assert packing.pack() == first
+    assert len(packing.content_hash()) == 12 and int(packing.content_hash(), 16)
+
+
+def test_it_is_small_and_leaves_its_packer_at_home() -> None:
+    names = zipfile.ZipFile(io.BytesIO(packing.pack())).namelist()
+    assert "onhost/__main__.py" in names and "onhost/pack.py" not in names
+    print(f"packed: {len(packing.pack())} bytes")
+    assert len(packing.pack()) < 64 * 1024
+
+
+def test_it_imports_the_standard_library_and_itself_only() -> None:
+    for name, content in packing.sources():
+        for node in ast.walk(ast.parse(content, feature_version=(3, 8))):
+            if isinstance(node, ast.Import):
+                modules = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.level == 0:
+                modules = [node.module or ""]
+            else:
+                continue
+            tops = {module.partition(".")[0] for module in modules}
+            assert tops <= {*sys.stdlib_module_names, "onhost"}, name
+
+
+def old_pythons() -> list[str]:
+    """Pythons of this machine that are too old."""
+    versions = Path.home() / ".pyenv/versions"
+    return [str(path) for old in ("2.7", "3.6", "3.7") for path in sorted(versions.glob(f"{old}.*/bin/python"))]
+
+
+@pytest.mark.skipif(not old_pythons(), reason="no Python older than 3.8 on this machine")
+def test_a_python_that_is_too_old_says_so_in_a_frame(program: Path) -> None:
+    for python in old_pythons():
+        done = subprocess.run(
+            [python, str(program), "facts"], stdin=subprocess.DEVNULL, capture_output=True, check=False
+        )
+        frame = json.loads(done.stdout)
+        assert (frame["f"], frame["code"], done.returncode) == ("error", "missing", 1) and "3.8" in frame["message"]
+
+
+def test_it_runs_from_the_checkout_too() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "roles.onhost", "facts"],
+        input=b'{"workdir": "/no/such/folder"}\n',
+        stdout=subprocess.PIPE,
+        cwd=Path(__file__).parents[2],
+        check=True,
+    )
+    assert [json.loads(line)["f"] for line in done.stdout.splitlines()] == ["hello", "facts", "end"]
