@@ -24,27 +24,34 @@ def board(state: Board, now: float, width: int) -> RenderableType:
 
 
 def _ranks(state: Board, now: float, width: int) -> Table:
-    wide = width >= NARROW
-    table = Table(box=None, pad_edge=False, header_style="dim", expand=False)
-    for name in ("", "rank", *(("host", "GPU") if wide else ()), "stage", "for", "memory"):
-        table.add_column(name, justify="right" if name in ("for", "memory", "GPU") else "left", no_wrap=True)
     ranks = list(state.ranks.values())
     shown = ranks if len(ranks) <= ROWS else [rank for rank in ranks if rank.stage is not Stage.READY][:ROWS]
+    place = ["host"] if width >= NARROW else []
+    place += ["GPU"] if place and any(rank.gpu is not None for rank in ranks) else []
+    names = ("", "rank", *place, "stage", "for", "memory")
+    table = Table(box=None, pad_edge=False, header_style="dim", expand=False)
+    for name in names:
+        table.add_column(name, justify="right" if name in ("for", "memory", "GPU") else "left", no_wrap=True)
     for rank in shown:
-        table.add_row(*_row(rank, now, wide))
+        cells = _cells(rank, now)
+        table.add_row(*(cells[name] for name in names))
     if len(shown) < len(ranks):
-        table.add_row("", f"{len(ranks) - len(shown)} more", *(("", "") if wide else ()), "", "", "")
+        table.add_row("", f"{len(ranks) - len(shown)} more")
     return table
 
 
-def _row(rank: RankState, now: float, wide: bool) -> list[RenderableType]:
+def _cells(rank: RankState, now: float) -> dict[str, RenderableType]:
+    """A rank's row, by column."""
     mark, style = MARKS.get(rank.stage, ("▸", "warn"))
-    place: list[RenderableType] = (
-        [Text(rank.host, style="host"), "" if rank.gpu is None else str(rank.gpu)] if wide else []
-    )
-    since = "" if rank.since is None else ago(now - rank.since)
-    memory = "" if rank.memory_mib is None else f"{rank.memory_mib:,} MiB"
-    return [Text(mark, style=style), rank.label, *place, Text(stage_words(rank), style=style), since, memory]
+    return {
+        "": Text(mark, style=style),
+        "rank": rank.label,
+        "host": Text(rank.host, style="host"),
+        "GPU": "" if rank.gpu is None else str(rank.gpu),
+        "stage": Text(stage_words(rank), style=style),
+        "for": "" if rank.since is None else ago(now - rank.since),
+        "memory": "" if rank.memory_mib is None else f"{rank.memory_mib:,} MiB",
+    }
 
 
 def stage_words(rank: RankState) -> str:
@@ -103,6 +110,7 @@ class LiveBoard:
     def __init__(self) -> None:
         self._console: Console = console(stderr=True)
         self._live: Live | None = None
+        self._drawn = 0.0  # epoch seconds
 
     def __enter__(self) -> LiveBoard:
         return self
@@ -120,8 +128,6 @@ class LiveBoard:
             self._live = Live(console=self._console, auto_refresh=False, transient=False)
             self._live.start()
         self._live.update(board(state, now, self._console.width), refresh=bool(changes) or self._due(now))
-
-    _drawn = 0.0
 
     def _due(self, now: float) -> bool:
         due = now - self._drawn >= 0.25
