@@ -18,7 +18,9 @@ $(STAMP): requirements.txt requirements-dev.txt
 	@scripts/venv.sh "$(PYTHON)" "$(VENV)"
 	@touch $(STAMP)
 
-demo: venv
+demo:
+	@scripts/demo.sh announce
+	@$(MAKE) --no-print-directory venv
 	@PATH="$(CURDIR)/$(BIN):$$PATH" scripts/demo.sh
 
 test: venv

@@ -11,7 +11,7 @@ command -v "$python" >/dev/null || fail "no $python: install Python 3.10 or late
 "$python" -c 'import venv, ensurepip' 2>/dev/null \
     || fail "$python cannot make virtual environments (Debian, Ubuntu: apt-get install python3-venv)"
 
-echo "allranks: installing what it needs into $folder (about 25 MB to download)"
+echo "allranks: installing what it needs into $folder (about 45 MB to download)"
 "$python" -m venv "$folder" || fail "$folder could not be made"
 log=$folder/pip.log
 "$folder/bin/python" -m pip install --disable-pip-version-check --quiet --requirement requirements-dev.txt >"$log" 2>&1 && exit 0
