@@ -48,7 +48,7 @@ class LabHost(ABC):
         """The host's first process (its sshd, for a loopback host)."""
         try:
             return Process(**json.loads((self.home / "process.json").read_text()))
-        except FileNotFoundError:
+        except OSError:  # never booted
             return None
 
     def remember(self, pid: int) -> None:

@@ -9,7 +9,7 @@ import ipaddress
 import json
 import subprocess
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from roles.inventory.errors import AllranksError
 from roles.lab.commands import need, run
@@ -90,6 +90,7 @@ class Network:
 
 def choose(folder: Folder, enter: tuple[str, ...] = ()) -> Network:
     """Make a network on a subnet that nothing here uses. The guard route is the claim: adding it twice fails."""
+    _forget_leftover(folder, enter)
     trouble = "none was free"
     for octet in range(FIRST, LAST + 1):
         network = Network(octet, folder.bridge, enter)
@@ -105,6 +106,16 @@ def choose(folder: Folder, enter: tuple[str, ...] = ()) -> Network:
             raise
         return network
     raise AllranksError(f"lab network: no free subnet between 10.{FIRST}.0.0/16 and 10.{LAST}.0.0/16 ({trouble})")
+
+
+def _forget_leftover(folder: Folder, enter: tuple[str, ...]) -> None:
+    """A bridge of this lab's name when there is no lab: its folder was removed while it was up."""
+    there = Network(0, folder.bridge, enter)
+    if there.has_link(folder.bridge):
+        (link,) = json.loads(there.ip("-json", "-4", "address", "show", "dev", folder.bridge))
+        octets = {int(address["local"].split(".")[1]) for address in link["addr_info"]}
+        for octet in octets or {0}:
+            replace(there, octet=octet).take_away()
 
 
 def _used(network: Network) -> bool:

@@ -50,11 +50,11 @@ def build(disk: Disk) -> None:
 
 
 def _overlay(disk: Disk) -> bool:
-    """Everything this machine's root has, writable; False where the kernel will not have it."""
-    for folder in ("upper", "work"):
-        Path(disk.layer or "", folder).mkdir(parents=True, exist_ok=True)
+    """Everything this machine's root has, writable; False where the kernel will not have it so."""
     layers = f"lowerdir=/,upperdir={disk.layer}/upper,workdir={disk.layer}/work"
     try:
+        for folder in ("upper", "work"):
+            Path(disk.layer or "", folder).mkdir(parents=True, exist_ok=True)
         syscalls.mount("lab", disk.root, "overlay", 0, layers)
     except OSError as error:  # a root that is an overlay itself may be one too many
         sys.stderr.write(f"{error}: /usr is shared read-only instead, /etc and /var are the host's own\n")
