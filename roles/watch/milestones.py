@@ -12,26 +12,43 @@ from roles.watch.board import Board, NodeState, RankState, Stage
 from roles.watch.conditions import settled
 from roles.watch.events import Event
 from roles.watch.evidence import KEPT, Block, Evidence
-from roles.watch.lines import Line
+from roles.watch.lines import Axes, Line
 from roles.watch.seating import seated
 from roles.watch.spellings import RANK_MILESTONES, Kind
 
 LATE = 3.0  # seconds between a line's own stamp (whole seconds) and its arrival from which the stamp is believed more
 STEADY = frozenset({Kind.PREFILL, Kind.DECODE, Kind.ACCESS, Kind.NOISE})
+BARS = frozenset({Kind.SHARDS, Kind.CAPTURE})
 _MILESTONES = frozenset(RANK_MILESTONES)
 
 
 def told(board: Board, node: int, at: float, seen: Iterable[tuple[Line, Event | None]]) -> Board:
-    """The board after lines that came from `node` at `at`."""
+    """The board after lines that came from `node` at `at`. Of a bar that redraws itself the last state is folded."""
     if node not in board.nodes:
         return board
+    seats: dict[Axes, Rank | None] = {}
+    signs: dict[Rank | None, float] = {}
+    bars: dict[Kind, Event] = {}
     for line, event in seen:
-        if event is None or event.kind not in STEADY:
-            at_line = when(board.nodes[node], line, at)
-            board = _one(board, node, at_line, line, event)
-            if event is not None and (event.kind in _MILESTONES or event.kind is Kind.READY):
-                board = settled(restaged(board), at_line)
-    return board
+        if event is not None and event.kind in STEADY:
+            continue
+        at_line = when(board.nodes[node], line, at)
+        if line.axes not in seats:
+            seats[line.axes] = seated(board, node, line.axes)
+        rank = seats[line.axes] if line.axes or _by_a_rank(event) else None
+        signs[rank] = at_line
+        if rank is None and line.axes:
+            board = _stranger(board, node, line)
+        if event is None:
+            continue
+        if event.kind in BARS:
+            bars[event.kind] = event
+        elif event.kind in _MILESTONES or event.kind is Kind.READY:
+            board = _drawn(board, node, bars)
+            board = settled(restaged(_milestone(board, node, rank, at_line, event)), at_line)
+        else:
+            board = _milestone(board, node, rank, at_line, event)
+    return _moved(_drawn(board, node, bars), node, signs)
 
 
 def when(node: NodeState, line: Line, at: float) -> float:
@@ -46,18 +63,25 @@ def when(node: NodeState, line: Line, at: float) -> float:
     return own if at - own > LATE else at
 
 
-def _one(board: Board, node: int, at: float, line: Line, event: Event | None) -> Board:
-    rank = seated(board, node, line.axes) if line.axes or _by_a_rank(event) else None
-    if rank is None and line.axes:
-        board = _stranger(board, node, line)
-    board = _moved(board, node, rank, at)
-    if event is None:
-        return board
+def _milestone(board: Board, node: int, rank: Rank | None, at: float, event: Event) -> Board:
     if event.kind in _MILESTONES:
         return _reached(board, rank, event.kind, at) if rank is not None else board
-    if line.block or event.failure:
+    if event.line.block or event.failure:
         return _evidence(board, node, rank, at, event)
-    return _global(board, node, at, event)
+    return _main(board, node, at, event)
+
+
+def _drawn(board: Board, node: int, bars: dict[Kind, Event]) -> Board:
+    """The progress that the bars show; they are taken."""
+    for kind, event in bars.items():
+        progress = (int(event.numbers["done"]), int(event.numbers["total"]))
+        if kind is Kind.SHARDS:
+            board = replace(board, shards=progress)
+            continue
+        capturing = [state for state in board.ranks.values() if state.node == node and state.captures]
+        board = replace(board, ranks={**board.ranks, **{s.rank: replace(s, progress=progress) for s in capturing}})
+    bars.clear()
+    return board
 
 
 def _by_a_rank(event: Event | None) -> bool:
@@ -77,10 +101,12 @@ def _stranger(board: Board, node: int, line: Line) -> Board:
     return replace(board, nodes={**board.nodes, node: replace(state, strangers=state.strangers | {label})})
 
 
-def _moved(board: Board, node: int, rank: Rank | None, at: float) -> Board:
-    if rank is not None:
-        return replace(board, ranks={**board.ranks, rank: replace(board.ranks[rank], moved=at)})
-    return replace(board, nodes={**board.nodes, node: replace(board.nodes[node], moved=at)})
+def _moved(board: Board, node: int, signs: dict[Rank | None, float]) -> Board:
+    """The board with the last sign of progress of each rank, and of the node (None)."""
+    if None in signs:
+        board = replace(board, nodes={**board.nodes, node: replace(board.nodes[node], moved=signs[None])})
+    ranks = {rank: replace(board.ranks[rank], moved=at) for rank, at in signs.items() if rank is not None}
+    return replace(board, ranks={**board.ranks, **ranks}) if ranks else board
 
 
 def _reached(board: Board, rank: Rank, kind: Kind, at: float) -> Board:
@@ -90,23 +116,12 @@ def _reached(board: Board, rank: Rank, kind: Kind, at: float) -> Board:
     reached = {**state.reached, first: at} if first else state.reached
     captures = max(0, state.captures + {Kind.CAPTURE_BEGIN: 1, Kind.CAPTURE_END: -1}.get(kind, 0))
     progress = state.progress if kind is Kind.CAPTURE_BEGIN else None
-    state = replace(
-        state, milestone=kind.value, since=at, reached=reached, captures=captures, progress=progress, moved=at
-    )
+    state = replace(state, milestone=kind.value, since=at, reached=reached, captures=captures, progress=progress)
     return replace(board, ranks={**board.ranks, rank: state})
 
 
-def _global(board: Board, node: int, at: float, event: Event) -> Board:
-    numbers = event.numbers
+def _main(board: Board, node: int, at: float, event: Event) -> Board:
     match event.kind:
-        case Kind.SHARDS:
-            return replace(board, shards=(int(numbers["done"]), int(numbers["total"])))
-        case Kind.CAPTURE:
-            progress = (int(numbers["done"]), int(numbers["total"]))
-            capturing = {
-                r: replace(s, progress=progress) for r, s in board.ranks.items() if s.node == node and s.captures
-            }
-            return replace(board, ranks={**board.ranks, **capturing})
         case Kind.READY if node == 0 and board.ready_at is None:
             return replace(board, ready_at=at)
         case Kind.BOUND if node == 0 and board.bound_at is None:

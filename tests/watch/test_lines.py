@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from watch_frames import LOGS, text_of
 
 from roles.inventory.rank import Rank
 from roles.watch import Line, LineReader, classify
 from roles.watch.lines import LINE_LIMIT
+from tests.watch.frames import LOGS, text_of
 
 HEAD = "[2026-11-29 14:37:54 PP0 TP1] "
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from watch_frames import CASES, LOGS, board, log, text_of
 
 from roles.watch import Watcher
 from roles.watch.explain import by_time, explain
+from tests.watch.frames import CASES, LOGS, board, log, text_of
 
 ALL = sorted(CASES.glob("*.json"))
 

@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 import pytest
-from watch_frames import board, exited, log, milestones, procs, said, watched
 
 from roles.watch import Kind, Line, LineReader, classify
 from roles.watch.evidence import Evidence
@@ -14,6 +13,7 @@ from roles.watch.failures import FAILURES
 from roles.watch.noise import NOISE
 from roles.watch.releases import RELEASES
 from roles.watch.spellings import SPELLINGS
+from tests.watch.frames import board, exited, log, milestones, procs, said, watched
 
 SAMPLES: dict[str, list[str]] = json.loads((Path(__file__).parent / "failure_samples.json").read_text())
 

@@ -6,7 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from watch_frames import (
+
+from roles.inventory.rank import Rank
+from roles.watch import Board, Stage, Watcher
+from tests.watch.frames import (
     READY,
     board,
     exited,
@@ -23,9 +26,6 @@ from watch_frames import (
     settings,
     watched,
 )
-
-from roles.inventory.rank import Rank
-from roles.watch import Board, Stage, Watcher
 
 CONDITIONS = [
     ("milestones PP1 TP1", "PP1 TP1 on lab1: memory pool (is at: process started)"),
