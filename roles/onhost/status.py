@@ -27,7 +27,7 @@ def summary(run: Run, stats: Sequence[proc.Stat]) -> Json:
     if not run.state.get("stopped"):
         with contextlib.suppress(OSError):
             note(session)
-    main, log = session.main(), run.log
+    main, log, plan = session.main(), run.log, run.read("plan.json")
     told: Dict[str, Any] = {key: run.state.get(key) for key in TOLD}
     told.update(
         up=run.read("up.json").get("t"),
@@ -38,6 +38,8 @@ def summary(run: Run, stats: Sequence[proc.Stat]) -> Json:
         exit=run.exit_code(),
         port=_port(run.state.get("port"), session),
         gpus=run.state.get("gpus") or [],
+        timeouts=plan.get("timeouts"),
+        probe_address=plan.get("probe_address"),
         log=log,
         log_bytes=os.stat(log).st_size if os.path.exists(log) else None,
         crash=crash(session),

@@ -51,7 +51,7 @@ class Run:
             "from": socket.gethostname(),
             "script": node.script,
             "secrets": values,
-            "plan": summary(plan),
+            "plan": summary(plan, node),
             "port": node.port,
             "ports": list(node.ports),
             "gpus": list(node.gpus),
@@ -82,12 +82,13 @@ class Run:
         }
 
 
-def summary(plan: Plan) -> dict[str, Any]:
+def summary(plan: Plan, node: NodePlan) -> dict[str, Any]:
     """The plan as the host keeps it, for whoever looks at the run with a shell there. No secret values."""
     return {
         "deployment": plan.name,
         "profile": plan.profile.name,
         "hash": plan.hash,
+        "probe_address": node.probe_address,
         "expected": dict(plan.expected),
         "layout": plan.profile.layout.model_dump(),
         "timeouts": plan.profile.timeouts.model_dump(),

@@ -65,7 +65,7 @@ def ask(
     """Every host's runs. `health`: also asks each server for /health; `ended`: also the stopped runs."""
 
     def one(remote: Remote) -> list[Summary]:
-        request = {"workdir": remote.host.workdir, "health": health, "all": ended}
+        request = {"workdir": remote.host.workdir, "health": health, "gpus": health, "all": ended}
         return [frame for frame in remote.ask("status", request, timeout=40.0) if frame["f"] == "run"]
 
     return each(remotes, one)

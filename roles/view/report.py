@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ def up(out: Console, name: str, where: str, run: str, verdict: Verdict, board: B
     """What is up, where, how long each stage took, and the next commands."""
     out.print(Text(f"{name} is {verdict.sentence}", style="good"))
     out.print(f"  where       {where}")
-    out.print(f"  run         {run}, {ago(seconds)} from command to up")
+    out.print(f"  since       {time.strftime('%Y-%m-%d %H:%M:%S')}, {ago(seconds)} after the command (run {run})")
     if stages := [f"{stage.name} {stage.seconds:.1f} s" for stage in durations(board)]:
         out.print(f"  stages      {', '.join(stages)}")
     if board.generation and board.generation.text:
