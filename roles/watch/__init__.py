@@ -1,12 +1,14 @@
 """Frames of the on-host program -> lines -> events -> board -> verdict. Pure: nothing here reads a clock or a host."""
 
-from roles.watch.board import Board, NodeState, RankState, Stage, expect
+from roles.watch.board import Board, expect
 from roles.watch.changes import Change
 from roles.watch.durations import Duration, durations
 from roles.watch.events import Event, classify
 from roles.watch.fold import advance, observe
-from roles.watch.lines import Line, LineReader
+from roles.watch.line import Line
+from roles.watch.lines import LineReader
 from roles.watch.spellings import Kind
+from roles.watch.states import NodeState, RankState, Stage
 from roles.watch.verdict import Verdict, verdict
 from roles.watch.watcher import Watcher
 

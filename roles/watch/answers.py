@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from roles.watch.board import Answer, Board
+from roles.watch.board import Board
+from roles.watch.states import Answer
 
 Frame = Mapping[str, Any]
 

@@ -12,7 +12,8 @@ In order of what they are worth:
 from __future__ import annotations
 
 from roles.watch.board import Board
-from roles.watch.suspects import Blame, exits, main_killed, said, silent, speechless, unexplained
+from roles.watch.deaths import exits, main_killed, silent, speechless
+from roles.watch.suspects import Blame, said, unexplained
 
 
 def ended_at(board: Board) -> float | None:

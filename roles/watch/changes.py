@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from roles.watch.board import Board, NodeState, RankState
+from roles.watch.board import Board
+from roles.watch.deaths import signal_name
 from roles.watch.spellings import RANK_MILESTONES, Kind
-from roles.watch.suspects import signal_name
+from roles.watch.states import NodeState, RankState
 
 QUARTERS = 4  # progress of weight files is told in so many steps
 TOLD = tuple(kind for kind in RANK_MILESTONES if kind is not Kind.KV_POOL)  # the pool's end follows at once

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from roles.watch.answers import ours
-from roles.watch.board import Board, RankState, Stage
+from roles.watch.board import Board
 from roles.watch.settings import Setting, compare
+from roles.watch.states import RankState, Stage
 
 
 def missing(board: Board) -> list[str]:

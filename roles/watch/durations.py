@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from roles.watch.board import Board, RankState
+from roles.watch.board import Board
 from roles.watch.spellings import Kind
+from roles.watch.states import RankState
 
 # name, the milestones that begin it (the first one that was reached), and the one that ends it
 SPANS: tuple[tuple[str, tuple[Kind, ...], Kind], ...] = (

@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 from roles.inventory.rank import Rank
 from roles.watch.failures import FAILURES, Failure
-from roles.watch.lines import Line
+from roles.watch.line import Line
 from roles.watch.noise import NOISE
 from roles.watch.spellings import BARS, SPELLINGS, Kind, Spelling
+from roles.watch.tracebacks import EXCEPTION
 
 Number = float | str
 _NONE: Mapping[str, Number] = {}
@@ -26,7 +27,6 @@ WORDS = (
     *("accelerator", "nvcc", "ninja", "CUDA_HOME", "NaN", "probability", "assert", "is installed", "not installed"),
     *("No module", "timeout", "left on device", "denied", "Read-only", "SIGTERM", "Gracefully", "Shutting down"),
 )
-_EXCEPTION = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:: |$)")
 
 
 class Event(NamedTuple):
@@ -99,7 +99,7 @@ def _traceback(line: Line) -> Event:
         failure = _failure(line)
         if failure:
             return failure
-        if _EXCEPTION.match(line.text):
+        if EXCEPTION.match(line.text):
             return Event(Kind.EXCEPTION, line, line.rank)
     return Event(Kind.TRACEBACK, line, line.rank)
 

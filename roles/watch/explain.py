@@ -12,7 +12,7 @@ from typing import Literal
 
 from roles.inventory.rank import Rank
 from roles.watch.board import Board, expect
-from roles.watch.lines import HEAD, axes_of
+from roles.watch.line import HEAD, axes_of
 from roles.watch.releases import releases_of
 from roles.watch.verdict import Verdict
 from roles.watch.watcher import Watcher

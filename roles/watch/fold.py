@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from roles.watch import answers, milestones, processes
-from roles.watch.board import Board, NodeState
+from roles.watch.board import Board
 from roles.watch.conditions import settled
 from roles.watch.events import Event
-from roles.watch.lines import Line
+from roles.watch.line import Line
+from roles.watch.states import NodeState
 
 Frame = Mapping[str, Any]
 

@@ -8,13 +8,16 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from roles.inventory.rank import Rank
-from roles.watch.board import Board, NodeState, RankState, Stage
+from roles.watch.board import Board
 from roles.watch.conditions import settled
 from roles.watch.events import Event
-from roles.watch.evidence import KEPT, Block, Evidence
-from roles.watch.lines import Axes, Line
+from roles.watch.evidence import KEPT
+from roles.watch.line import Axes, Line
 from roles.watch.seating import seated
 from roles.watch.spellings import RANK_MILESTONES, Kind
+from roles.watch.stages import restaged
+from roles.watch.states import NodeState
+from roles.watch.testimony import testified
 
 LATE = 3.0  # seconds between a line's own stamp (whole seconds) and its arrival from which the stamp is believed more
 STEADY = frozenset({Kind.PREFILL, Kind.DECODE, Kind.ACCESS, Kind.NOISE})
@@ -67,7 +70,7 @@ def _milestone(board: Board, node: int, rank: Rank | None, at: float, event: Eve
     if event.kind in _MILESTONES:
         return _reached(board, rank, event.kind, at) if rank is not None else board
     if event.line.block or event.failure:
-        return _evidence(board, node, rank, at, event)
+        return testified(board, node, rank, at, event)
     return _main(board, node, at, event)
 
 
@@ -129,71 +132,3 @@ def _main(board: Board, node: int, at: float, event: Event) -> Board:
         case Kind.DUMMY:
             return replace(board, nodes={**board.nodes, node: replace(board.nodes[node], dummy=at)})
     return board
-
-
-def _evidence(board: Board, node: int, rank: Rank | None, at: float, event: Event) -> Board:
-    if event.line.block:
-        board, rank = _block(board, node, rank, at, event)
-    if event.failure is None:
-        return board
-    if event.failure.id == "stopped" and board.stopping_at is None:
-        board = replace(board, stopping_at=at)
-    stage = board.ranks[rank].stage.value if rank is not None else ""
-    line = event.line
-    found = Evidence(event.failure, event.numbers, node, rank, at, line.text[:1000], line.block, stage, line.number)
-    others = [e for e in board.evidence if (e.failure.id, e.node, e.rank) != (found.failure.id, node, rank)]
-    repeated = len(others) < len(board.evidence)
-    if board.up_at is None and (repeated or len(others) >= KEPT):
-        return board  # while it loads the first word counts
-    return replace(board, evidence=(*others[-KEPT + 1 :], found))
-
-
-def _block(board: Board, node: int, rank: Rank | None, at: float, event: Event) -> tuple[Board, Rank | None]:
-    """The board with this line in its block, and the rank whose block it is."""
-    line, serial = event.line, event.line.block
-    raised = event.kind is Kind.EXCEPTION or (event.kind is Kind.FAILURE and line.source == "traceback")
-    for index, block in enumerate(board.blocks):
-        if (block.node, block.serial) == (node, serial):
-            longer = block.with_line(line.text, exception=raised)
-            return replace(board, blocks=(*board.blocks[:index], longer, *board.blocks[index + 1 :])), block.rank
-    own = line.source == "traceback"
-    if len(board.blocks) >= KEPT and board.up_at is None:
-        return board, rank
-    block = Block(node, serial, rank, at, (line.text,), own=own)
-    return replace(board, blocks=(*board.blocks[-KEPT + 1 :], block)), rank
-
-
-def restaged(board: Board) -> Board:
-    """The stages that follow from what was reached; one rank's first capture moves the last milestone of all."""
-    captures = board.captures
-    changed = {
-        rank: replace(state, stage=stage)
-        for rank, state in board.ranks.items()
-        if (stage := stage_of(state, captures=captures)) is not state.stage
-    }
-    return replace(board, ranks={**board.ranks, **changed}) if changed else board
-
-
-def stage_of(state: RankState, *, captures: bool) -> Stage:
-    """A rank's stage from the milestones it has reached."""
-    done = state.reached
-    if state.died is not None:
-        return Stage.DEAD
-    if state.captures:
-        return Stage.CAPTURING
-    if Kind.POOL_END in done:
-        return Stage.MEMORY if captures and Kind.CAPTURE_END not in done else Stage.READY
-    for kind, stage in _STAGES:
-        if kind in done:
-            return stage
-    return Stage.STARTING if state.pid else Stage.WAITING
-
-
-_STAGES = (
-    (Kind.KV_POOL, Stage.MEMORY),
-    (Kind.WEIGHTS_END, Stage.LOADED),
-    (Kind.WEIGHTS_BEGIN, Stage.LOADING),
-    (Kind.DIST_END, Stage.DISTRIBUTED),
-    (Kind.GATED, Stage.DISTRIBUTED),
-    (Kind.DIST_BEGIN, Stage.DISTRIBUTED),
-)

@@ -8,9 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from roles.inventory.rank import Rank
-from roles.watch.board import Board, RankState, Stage
-from roles.watch.milestones import restaged
+from roles.watch.board import Board
 from roles.watch.seating import seated, title_axes
+from roles.watch.stages import restaged
+from roles.watch.states import RankState, Stage
 
 Frame = Mapping[str, Any]
 CPU_STEP = 0.5  # seconds of CPU time that count as progress: an idle event loop uses far less

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from roles.watch.lines import HEAD
+from roles.watch.line import HEAD
 from roles.watch.spellings import SPELLINGS
 
 # The releases whose source the spellings were read in, in order.

@@ -6,8 +6,9 @@ import re
 from collections.abc import Mapping
 
 from roles.inventory.rank import Rank
-from roles.watch.board import Board, RankState
-from roles.watch.lines import Axes, axes_of
+from roles.watch.board import Board
+from roles.watch.line import Axes, axes_of
+from roles.watch.states import RankState
 
 _SCHEDULER = re.compile(r"sglang::scheduler((?:_[A-Z_]+\d+)*)")
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from roles.watch.board import Board, RankState, Stage
+from roles.watch.board import Board
 from roles.watch.conditions import behind
 from roles.watch.spellings import RANK_MILESTONES
+from roles.watch.states import RankState, Stage
 
 WAITS_FOR = {
     Stage.WAITING: "Python's imports, or nothing was started",

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from roles.watch.blame import blame, ended_at
-from roles.watch.board import Board, Stage
+from roles.watch.board import Board
 from roles.watch.conditions import behind, differences, missing
 from roles.watch.stall import progress_sentence, silent_for, stall_sentence
+from roles.watch.states import Stage
 from roles.watch.suspects import Blame
 
 VerdictKind = Literal["up", "loading", "stalled", "failed", "lost", "foreign", "different", "disconnected"]

@@ -9,7 +9,8 @@ from roles.watch.board import Board
 from roles.watch.changes import Change, changes
 from roles.watch.events import classify
 from roles.watch.fold import advance, observe
-from roles.watch.lines import Line, LineReader
+from roles.watch.line import Line
+from roles.watch.lines import LineReader
 from roles.watch.verdict import STALL, Verdict, verdict
 
 LAST = frozenset({"exit", "end", "log_reset"})  # after these no half line of the log will be completed
