@@ -38,7 +38,8 @@ DOORS = {
     "yaml": {"inventory", "lab"},
     "jinja2": {"plan.script", "bench.report", "view.report"},
     "rich": {"view"},
-    # These two are not imported here: they are copied into the lab's own virtual environment, beside SGLang.
+    # These run beside SGLang, in its own virtual environment: on a host, and in the lab.
+    "sglang": {"onhost.parser"},
     "torch": {"lab.standins", "lab.tiny_model"},
     "tokenizers": {"lab.tiny_model"},
     "transformers": {"lab.tiny_model"},

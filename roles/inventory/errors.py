@@ -43,6 +43,10 @@ class Refused(AllranksError):
     exit_code = 3
 
 
+class Leased(Refused):
+    """Another operator's command is changing it just now. Nothing was changed by this one."""
+
+
 class Unreachable(AllranksError):
     """A host could not be reached, or is not the host it was: SSH, network, host key."""
 

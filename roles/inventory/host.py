@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 from roles.inventory.shapes import (
     AbsolutePath,
@@ -87,16 +87,24 @@ class Host(BaseModel):
         default=None, description="The host that jump means, filled in when the inventory is read."
     )
 
-    @model_validator(mode="after")
-    def _gpus_are_distinct(self) -> Host:
-        on_nodes = [gpu for gpus in self.numa.values() for gpu in gpus]
-        if twice := sorted({gpu for gpu in on_nodes if on_nodes.count(gpu) > 1}):
-            raise ValueError(f"numa: GPU {twice[0]} is listed twice")
-        if self.gpu_count is not None and (beyond := [gpu for gpu in on_nodes if gpu >= self.gpu_count]):
-            raise ValueError(f"numa: GPU {beyond[0]} does not exist: gpus is {self.gpu_count}, counted from 0")
-        if self.jump and self.proxy_command:
-            raise ValueError("jump and proxy_command exclude each other")
-        return self
+    @field_validator("proxy_command")
+    @classmethod
+    def _one_way_there(cls, command: str | None, known: ValidationInfo) -> str | None:
+        if command and known.data.get("jump"):
+            raise ValueError("jump and proxy_command exclude each other; keep one")
+        return command
+
+    @field_validator("numa")
+    @classmethod
+    def _gpus_once_and_there(
+        cls, numa: dict[int, tuple[int, ...]], known: ValidationInfo
+    ) -> dict[int, tuple[int, ...]]:
+        listed, count = [gpu for gpus in numa.values() for gpu in gpus], known.data.get("gpu_count")
+        if twice := sorted({gpu for gpu in listed if listed.count(gpu) > 1}):
+            raise ValueError(f"GPU {twice[0]} is listed twice")
+        if count is not None and (beyond := [gpu for gpu in listed if gpu >= count]):
+            raise ValueError(f"there is no GPU {beyond[0]}: gpus is {count}, counted from 0")
+        return numa
 
     @property
     def gpus(self) -> tuple[Gpu, ...]:

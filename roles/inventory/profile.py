@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 from roles.inventory.flags import ExtraArgument, Flag, FlagName, spelled
 from roles.inventory.owned import check_reaches, check_variable
@@ -100,17 +100,28 @@ class Profile(BaseModel):
     )
     timeouts: Timeouts = Field(default_factory=Timeouts, description="How long to wait for what.")
 
-    @model_validator(mode="after")
-    def _nothing_twice(self) -> Profile:
-        if both := sorted(self.environment.keys() & self.secrets.keys()):
-            raise ValueError(f"{both[0]} is in environment and in secrets; keep one")
-        flags = {spelled(key): key for key in self.flags}
-        for argument in self.extra_args:
+    @field_validator("extra_args")
+    @classmethod
+    def _no_flag_twice(cls, arguments: tuple[str, ...], known: ValidationInfo) -> tuple[str, ...]:
+        flags = {spelled(key): key for key in known.data.get("flags", {})}
+        for argument in arguments:
             if key := flags.get(argument.partition("=")[0]):
-                raise ValueError(f"extra_args repeats flags.{key}; keep one")
-        if self.gpus is not None and len(set(self.gpus)) < len(self.gpus):
-            raise ValueError(f"gpus names a GPU twice: {list(self.gpus)}")
-        return self
+                raise ValueError(f"{argument} repeats flags.{key}; keep one")
+        return arguments
+
+    @field_validator("secrets")
+    @classmethod
+    def _no_variable_twice(cls, secrets: dict[str, str], known: ValidationInfo) -> dict[str, str]:
+        if both := sorted(secrets.keys() & known.data.get("environment", {}).keys()):
+            raise ValueError(f"{both[0]} is in environment too; keep one")
+        return secrets
+
+    @field_validator("gpus")
+    @classmethod
+    def _no_gpu_twice(cls, gpus: tuple[int, ...] | None) -> tuple[int, ...] | None:
+        if gpus is not None and len(set(gpus)) < len(gpus):
+            raise ValueError(f"a GPU is named twice: {list(gpus)}")
+        return gpus
 
     @property
     def attention_dp(self) -> bool:

@@ -4,6 +4,8 @@
 #
 # It runs the server and waits for it; the server's log is what this script prints. How the server
 # ended is left in the file "exit" beside this script: its exit code, or 128 + n after signal n.
+
+# shellcheck disable=SC2016  # a $ in single quotes is meant as it stands
 set -u
 
 allranks_run_dir=$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P) || exit 1
@@ -28,7 +30,7 @@ export CUDA_HOME=/usr/local/cuda-12.8
 export PYTHONUNBUFFERED=1
 
 # The virtual environment: its programs come first, and no other Python takes its place.
-if [ ! -x /root/ml-env/bin/python ]; then
+if [[ ! -x /root/ml-env/bin/python ]]; then
     printf 'allranks: %s: no Python at %s; make the virtual environment or correct venv\n' gpu-lxc /root/ml-env/bin/python >&2
     finish 127
 fi

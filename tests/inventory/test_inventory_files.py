@@ -76,10 +76,10 @@ def test_gpus_are_counted_and_put_on_their_numa_nodes() -> None:
         ("numa: [0]", "3: hosts.a.numa: expected keys and values, found a list"),
         ("numa: {0: 1}", "3: hosts.a.numa.0: expected a list, found 1"),
         ("numa: {x: [1]}", "3: hosts.a.numa.x: expected a whole number, found 'x'"),
-        ("numa: {0: [1], 1: [1]}", "2: hosts.a: numa: GPU 1 is listed twice"),
+        ("numa: {0: [1], 1: [1]}", "3: hosts.a.numa: GPU 1 is listed twice"),
         (
             "numa: {0: [8]}\n    gpus: 8",
-            "2: hosts.a: numa: GPU 8 does not exist: gpus is 8, counted from 0",
+            "3: hosts.a.numa: there is no GPU 8: gpus is 8, counted from 0",
         ),
         ("name: b", "3: hosts.a.name: unknown key; allranks fills it in itself"),
         ("via: b", "3: hosts.a.via: unknown key; allranks fills it in itself"),
@@ -91,7 +91,7 @@ def test_gpus_are_counted_and_put_on_their_numa_nodes() -> None:
         ("jump: u@b:99999", "3: hosts.a.jump: expected user@host:port, found 'u@b:99999'"),
         (
             "jump: b@c\n    proxy_command: x",
-            "2: hosts.a: jump and proxy_command exclude each other",
+            "4: hosts.a.proxy_command: jump and proxy_command exclude each other",
         ),
         ("venv: ~/env", "3: hosts.a.venv: expected an absolute path"),
         (
@@ -280,7 +280,7 @@ def test_a_profile_needs_nothing_but_a_model(root: Path) -> None:
             "model: m\ntimeouts: {health: 0}",
             "2: timeouts.health: expected more than 0, found 0",
         ),
-        ("model: m\ngpus: [0, 0]", "1: gpus names a GPU twice: [0, 0]"),
+        ("model: m\ngpus: [0, 0]", "2: gpus: a GPU is named twice: [0, 0]"),
         ("model: m\ngpus: [-1]", "2: gpus[0]: expected 0 or more, found -1"),
         (
             "model: m\nenvironment: {A:}",
@@ -317,7 +317,7 @@ def test_a_profile_needs_nothing_but_a_model(root: Path) -> None:
         ),
         (
             "model: m\nsecrets: {A: 'env:A'}\nenvironment: {A: 1}",
-            "1: A is in environment and in secrets; keep one",
+            "2: secrets: A is in environment too; keep one",
         ),
         (
             "model: m\nflags:\n  tp_size: 2",
@@ -351,7 +351,7 @@ def test_a_profile_needs_nothing_but_a_model(root: Path) -> None:
         ),
         (
             "model: m\nextra_args: [--stream-interval, 2]\nflags: {stream_interval: 2}",
-            "1: extra_args repeats flags.stream_interval; keep one",
+            "2: extra_args: --stream-interval repeats flags.stream_interval; keep one",
         ),
         ("model: m\nextra_args: --x", "2: extra_args: expected a list, found '--x'"),
     ],
