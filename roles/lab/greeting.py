@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 GREETING = b"SSH-"
 SECONDS = 2.0
+THROUGH_SECONDS = 10.0  # a relay has to start first, and ends by itself when it cannot connect
 
 
 def at(address: str, port: int) -> bool:
@@ -23,7 +24,7 @@ def through(proxy: Sequence[str]) -> bool:
     """The same by a ProxyCommand."""
     with subprocess.Popen(proxy, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as relay:
         assert relay.stdout
-        came = select.select([relay.stdout], [], [], SECONDS)[0]
+        came = select.select([relay.stdout], [], [], THROUGH_SECONDS)[0]
         said = relay.stdout.read(len(GREETING)) if came else b""
         relay.kill()
     return said == GREETING

@@ -17,6 +17,7 @@ from roles.lab.folder import PROGRAMS
 from roles.lab.host import LabHost
 from roles.lab.keys import sshd_config, write_config
 from roles.lab.network import PREFIX, Network
+from roles.lab.process import wait_until
 from roles.lab.pythons import shown
 
 INSIDE = "/run/allranks-lab"  # where a host finds its sshd's files
@@ -61,6 +62,7 @@ class NamespaceHost(LabHost):
 
     def sshd_stop(self) -> None:
         self.exec(["sh", "-c", "kill $(cat /run/sshd.pid)"])
+        wait_until(lambda: not self.answers(0), 5)
 
     def sshd_start(self) -> None:
         done = self.exec([need("sshd"), "-f", f"{INSIDE}/sshd_config", "-E", "/var/log/sshd.log"])

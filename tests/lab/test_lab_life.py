@@ -28,9 +28,10 @@ def traces(host: LabHost) -> list[str]:
     routes = subprocess.check_output(["ip", "-o", "route", "show", "table", "all"], text=True).splitlines()
     mounts = Path("/proc/self/mountinfo").read_text().splitlines()
     subnet = ".".join(host.address.split(".")[:2]) + "."
+    taken_over = any(subnet in line and " dev ar" in line and host.folder.bridge not in line for line in routes)
     return [
         *(line for line in links if host.folder.bridge in line),
-        *(line for line in routes if subnet in line),
+        *(line for line in routes if host.folder.bridge in line or (subnet in line and not taken_over)),
         *(line for line in mounts if str(host.folder.path) in line),
     ]
 
