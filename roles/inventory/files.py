@@ -7,10 +7,11 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from roles.inventory.document import Document, KeyPath, read
+from roles.inventory.document import Document, KeyPath
 from roles.inventory.host import Host
 from roles.inventory.overrides import override
 from roles.inventory.profile import Profile
+from roles.inventory.reading import read
 from roles.inventory.shapes import Name
 from roles.inventory.wording import DERIVED, note
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from roles.inventory.document import Document, KeyPath, compose
+from roles.inventory.document import Document, KeyPath
 from roles.inventory.errors import InputError
 from roles.inventory.nearest import did_you_mean
 from roles.inventory.owned import check_flag, check_variable
 from roles.inventory.profile import Layout, Profile
+from roles.inventory.reading import compose
 from roles.inventory.wording import written_fields
 
 _BY_NAME = ("flags", "environment", "secrets")  # keys in these are the operator's own

@@ -3,7 +3,8 @@ from pathlib import Path
 import pytest
 
 from roles.inventory import InputError
-from roles.inventory.document import Document, read
+from roles.inventory.document import Document
+from roles.inventory.reading import read
 from roles.inventory.scalars import plain
 
 
