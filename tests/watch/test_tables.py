@@ -11,6 +11,7 @@ from roles.watch import Kind, Line, LineReader, classify
 from roles.watch.evidence import Evidence
 from roles.watch.failures import FAILURES
 from roles.watch.noise import NOISE
+from roles.watch.page import PAGE, tables
 from roles.watch.releases import RELEASES
 from roles.watch.spellings import SPELLINGS
 from tests.watch.frames import board, exited, log, milestones, procs, said, watched
@@ -155,3 +156,7 @@ def test_the_bar_of_the_shards_is_progress(bar: str, numbers: tuple[int, int]) -
     on = board()
 
     assert watched(on, [(0, log(bar + "\n"))]).board.shards == numbers
+
+
+def test_the_page_shows_the_tables_as_they_are() -> None:
+    assert PAGE.read_text(encoding="utf-8").endswith(tables())
