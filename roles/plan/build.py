@@ -100,6 +100,8 @@ def _expected(profile: Profile, host: Host) -> dict[str, object]:
     if "ep" in layout.model_fields_set:
         expected["ep_size"] = expert_parallel(profile)
     served = path if profile.served_model_name is None else profile.served_model_name
+    if "log_level" in profile.flags:  # warning and above hide every milestone: the watch must know
+        expected["log_level"] = profile.flags["log_level"]
     return expected | {"model_path": path, "served_model_name": served, "port": profile.port}
 
 

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from roles.inventory.host import Host
     from roles.inventory.profile import Profile
 
-_QUIET = {"warning", "error", "critical", "fatal"}
 
 
 def check(profile: Profile, hosts: Sequence[Host]) -> None:
@@ -51,11 +50,7 @@ def _login(host: Host) -> tuple[object, ...]:
 
 
 def _ranks_can_be_followed(profile: Profile) -> None:
-    """Refuse flags that hide the milestones, or give ranks titles that the plan cannot foretell."""
-    level = profile.flags.get("log_level")
-    if isinstance(level, str) and level.lower() in _QUIET:
-        what = f"profile {profile.name}: flags.log_level {level} hides the lines that each rank is followed by"
-        raise InputError(what, do="use info or debug")
+    """Refuse flags that give ranks titles which the plan cannot foretell."""
     for flag in ("attn_cp_size", "moe_dp_size"):
         if profile.flags.get(flag) not in (None, False, 1):
             raise InputError(f"profile {profile.name}: flags.{flag}: layouts with this axis are not supported yet")

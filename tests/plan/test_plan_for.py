@@ -229,13 +229,17 @@ def test_a_port_beyond_the_last_is_refused() -> None:
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        ({"log_level": "warning"}, "flags.log_level warning hides the lines that each rank is followed by"),
         ({"attn_cp_size": 2}, "flags.attn_cp_size: layouts with this axis are not supported yet"),
         ({"moe_dp_size": 2}, "flags.moe_dp_size: layouts with this axis are not supported yet"),
     ],
 )
 def test_flags_that_ranks_could_not_be_followed_with_are_refused(flags: dict[str, Any], message: str) -> None:
     assert refusal(profile(flags=flags), host()).startswith(f"profile p: {message}")
+
+
+def test_a_log_level_that_hides_the_milestones_is_told_to_the_watch() -> None:
+    assert plan_for(profile(flags={"log_level": "warning"}), [host()]).expected["log_level"] == "warning"
+    assert "log_level" not in plan_for(profile(), [host()]).expected
 
 
 @pytest.mark.parametrize(("bind", "probe"), [("0.0.0.0", "127.0.0.1"), ("::", "::1"), ("10.0.0.1", "10.0.0.1")])
