@@ -20,7 +20,7 @@ $(STAMP): requirements.txt requirements-dev.txt
 
 demo:
 	@scripts/demo.sh announce
-	@$(MAKE) --no-print-directory venv
+	@$(MAKE) --no-print-directory --silent venv
 	@PATH="$(CURDIR)/$(BIN):$$PATH" scripts/demo.sh
 
 test: venv
