@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roles.watch import Watcher
-from roles.watch.explain import by_time, explain
+from roles.watch.explain import explain
+from roles.watch.weave import by_time
 from tests.watch.frames import CASES, LOGS, board, log, text_of
 
 ALL = sorted(CASES.glob("*.json"))
@@ -79,6 +80,29 @@ def test_a_log_explains_itself_without_its_plan(name: str) -> None:
 )
 def test_the_spelling_tells_the_release(file: str, releases: tuple[str, ...]) -> None:
     assert explain({"x": text_of(file)}).releases == releases
+
+
+def test_a_log_pasted_newest_first_is_read_from_its_end() -> None:
+    text = text_of("gpu-0.5.17-tp1-up.log")
+    turned = "\n".join(reversed(text.splitlines())) + "\n"
+
+    assert explain({"x": turned}).kind == "up"
+    assert explain({"x": turned}).as_json() == explain({"x": text}).as_json()
+
+
+def test_an_explanation_is_one_object() -> None:
+    name = "cpu-0.5.23-tp2pp2-rank-killed-loading.log"
+    told = explain({"node0.log": text_of(name)}).as_json()
+
+    assert told["verdict"] == "failed"
+    assert (told["cause"]["id"], told["cause"]["rank"]) == ("rank-died", "PP1 TP0")
+    assert told["layout"] == {"tp": 2, "pp": 2, "dp": 1, "nnodes": 1}
+    assert told["version"] == ["0.5.21", "0.5.22", "0.5.23"]
+    assert told["ranks"]["PP0 TP1"] == "distributed"
+
+
+def test_words_that_are_no_log_are_called_unknown() -> None:
+    assert explain({"x": "Dear diary,\nnothing happened.\n"}).kind == "unknown"
 
 
 def test_every_log_has_a_case() -> None:
