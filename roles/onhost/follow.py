@@ -24,7 +24,6 @@ LOG_EVERY = 0.02  # seconds between looks at the log's size
 BEAT_EVERY = 5.0  # seconds of silence after which a beat is sent
 NO_BEAT = 60.0  # seconds without a word from the client after which nobody is there
 GPU_EVERY = 2.0  # seconds
-DRAIN = 10.0  # seconds for the rest of the log when all is over
 
 
 class Follower:
@@ -45,6 +44,7 @@ class Follower:
 
     def start(self) -> None:
         """Begin what was asked for."""
+        self._thread(self._beat)
         probe = self.request.maybe("probe", dict)
         if probe is not None:
             Probe(Request(probe), self.run, _or_end(self.send), self.ours).start()
@@ -85,12 +85,24 @@ class Follower:
             # Each look starts a program: where the driver is slow to answer, ask less often.
             time.sleep(max(GPU_EVERY, 5 * (time.monotonic() - began)))
 
+    def _beat(self) -> None:
+        """Its own thread: where the client reads slowly, a write waits, and stdin must be heard all the same."""
+        while True:
+            time.sleep(1)
+            if time.monotonic() - self.frames.last > BEAT_EVERY:
+                self.frames.send("beat")
+
+    def _done(self) -> bool:
+        """The run has ended and its log is sent, however long the client takes to read it."""
+        return self.over.is_set() and not (self._logging and self._logging.is_alive())
+
     def listen(self) -> None:
-        """Until the run has ended, or the client has: serve its commands, and beat where there is nothing to say."""
+        """Until the run has ended, or the client has; its commands are served meanwhile."""
         patience = self.request.number("no_beat", NO_BEAT)
         heard = time.monotonic()
-        while not self.over.is_set():
-            line = self.lines.next(wait=1.0, wake=self._wake_out)
+        while not self._done():
+            over = self.over.is_set()
+            line = self.lines.next(wait=0.02 if over else 1.0, wake=None if over else self._wake_out)
             now = time.monotonic()
             if line is not None:
                 heard = now
@@ -99,10 +111,6 @@ class Follower:
                     return
             elif self.lines.closed or now - heard > patience:
                 os._exit(0)
-            if now - self.frames.last > BEAT_EVERY:
-                self.frames.send("beat")
-        if self._logging:
-            self._logging.join(DRAIN)
         code = self.run.exit_code()
         self.send("exit", code=code, **_signal(code))
         self.frames.send("end")

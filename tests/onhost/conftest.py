@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from onhost_driver import OnHost
 
 from roles.onhost.pack import pack
+from tests.onhost.driver import OnHost
 
 
 def works(program: str | None, version: str) -> bool:

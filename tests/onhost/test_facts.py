@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from onhost_driver import OnHost, eventually, free_port
 
+from roles.onhost import sockets
 from roles.onhost.facts import kills_user_processes
+from roles.onhost.listening import Listener, _read, listeners
+from tests.onhost.driver import OnHost, eventually, free_port
 
 NVIDIA_SMI = """#!/bin/sh
 case "$1" in
@@ -104,9 +108,48 @@ def test_a_venv_that_is_not_there_is_told(host: OnHost, tmp_path: Path) -> None:
 
 
 def test_facts_are_quick(host: OnHost) -> None:
-    frames = host.frames("facts", ports=[free_port(), free_port()])
-    print(f"facts: {frames[1]['t'] - frames[0]['t']:.3f} s")
-    assert frames[1]["t"] - frames[0]["t"] < 1  # 0.03 s where nothing else runs
+    took = []
+    for _ in range(3):
+        frames = host.frames("facts", ports=[free_port(), free_port()])
+        took.append(frames[1]["t"] - frames[0]["t"])
+    print(f"facts: {min(took):.3f} s")
+    assert min(took) < 1  # 0.03 s where nothing else runs
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
+def test_to_an_ordinary_user_a_stranger_on_a_port_has_no_pid_but_a_name() -> None:
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        held.listen()
+        port = held.getsockname()[1]
+        out, into = os.pipe()
+        child = os.fork()
+        if child == 0:
+            held.close()
+            os.setgroups([])
+            os.setgid(65534)
+            os.setuid(65534)
+            os.write(into, json.dumps(sockets.holder(port)).encode())
+            os._exit(0)
+        os.waitpid(child, 0)
+        told = json.loads(os.read(out, 9999))
+    assert (told["pid"], told["cmdline"], told["uid"], told["user"]) == (None, None, 0, "root")
+
+
+@pytest.mark.parametrize("ask", [listeners, lambda port: list(_read(port))])
+@pytest.mark.parametrize(("family", "address"), [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")])
+def test_both_ways_to_find_a_listening_socket_agree(
+    ask: Callable[[int], list[Listener]], family: socket.AddressFamily, address: str
+) -> None:
+    with socket.socket(family) as held, socket.socket(family) as other:
+        for each in (held, other):
+            each.bind((address, 0))
+            each.listen()
+        found = ask(held.getsockname()[1])
+        inode = os.fstat(held.fileno()).st_ino
+        assert found == [Listener(inode, os.getuid(), socket.inet_pton(family, address))]
+        with socket.create_connection(held.getsockname()[:2]) as connected:
+            assert ask(connected.getsockname()[1]) == []  # a connection is no listener
 
 
 def test_root_is_not_killed_at_logout() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import shlex
 import signal
@@ -12,7 +13,8 @@ import time
 from pathlib import Path
 
 import pytest
-from onhost_driver import Frame, OnHost, eventually, free_port, session_of
+
+from tests.onhost.driver import Frame, OnHost, eventually, free_port, session_of
 
 WRITER = """
 import sys, time
@@ -192,6 +194,39 @@ def test_a_client_without_a_beat_is_not_waited_for(host: OnHost) -> None:
     time.sleep(1)
     assert following.process.poll() is None
     assert following.process.wait(5) == 0
+
+
+def test_a_reader_that_stands_still_costs_no_memory_and_is_heard_when_it_goes(host: OnHost) -> None:
+    host.start(python("import sys\nfor i in range(100000): sys.stdout.write('y' * 999 + chr(10))"))  # 100 MB
+    process = host.popen("follow", run="r1")
+    assert process.stdin is not None
+    time.sleep(2)
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    memory = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM"))
+    print(f"stalled follower: {memory} KiB")
+    assert memory < 40_000
+    process.stdin.close()
+    assert process.wait(5) == 0
+
+
+def test_a_reader_that_is_slow_gets_all_of_it(host: OnHost) -> None:
+    host.start(python("import sys\nfor i in range(20000): sys.stdout.write('y' * 99 + chr(10))"))
+    eventually(lambda: not host.run()["alive"])
+    process = host.popen("follow", run="r1")
+    assert process.stdout is not None
+    time.sleep(1)  # the run has long ended, and a pipe holds 64 KiB
+    frames = [json.loads(line) for line in process.stdout]
+    assert sum(len(frame["text"]) for frame in frames if frame["f"] == "log") == 2_000_000
+    assert [frame["f"] for frame in frames[-2:]] == ["exit", "end"]
+
+
+def test_gpu_memory_is_told_beside_it(host: OnHost, tmp_path: Path) -> None:
+    host.start("sleep 60")
+    program = tmp_path / "nvidia-smi"
+    program.write_text("#!/bin/sh\necho '0, NVIDIA H200, GPU-a, 143771, 662'\n")
+    program.chmod(0o755)
+    host.environment["PATH"] = f"{tmp_path}:{host.environment['PATH']}"
+    assert host.follow(gpus=True).kind("gpus")["gpus"] == [{"index": 0, "used_mib": 662, "total_mib": 143771}]
 
 
 def test_end_is_answered_and_up_is_written_down(host: OnHost) -> None:

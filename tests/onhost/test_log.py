@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from onhost_driver import OnHost
 
 from roles.onhost.logs import BLOCK, line_start, time_start
 from roles.onhost.tail import characters
+from tests.onhost.driver import OnHost
 
 NOON = time.mktime(time.strptime("2026-11-29 12:00:00", "%Y-%m-%d %H:%M:%S"))
 

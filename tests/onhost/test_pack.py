@@ -14,6 +14,8 @@ import pytest
 
 from roles.onhost import pack as packing
 
+RUN_BY_SGLANGS_PYTHON = ("onhost/parser.py",)  # it is given to that Python as text, where sglang is at home
+
 
 def test_the_same_sources_give_the_same_bytes() -> None:
     first = packing.pack()
@@ -31,6 +33,8 @@ def test_it_is_small_and_leaves_its_packer_at_home() -> None:
 
 def test_it_imports_the_standard_library_and_itself_only() -> None:
     for name, content in packing.sources():
+        if name in RUN_BY_SGLANGS_PYTHON:
+            continue
         for node in ast.walk(ast.parse(content, feature_version=(3, 8))):
             if isinstance(node, ast.Import):
                 modules = [alias.name for alias in node.names]

@@ -11,9 +11,9 @@ import time
 from pathlib import Path
 
 import pytest
-from onhost_driver import SCRIPT, OnHost, eventually, free_port, session_of
 
 from roles.onhost.proc import stat
+from tests.onhost.driver import SCRIPT, OnHost, eventually, free_port, session_of
 
 
 def test_a_start_records_the_process_it_made(host: OnHost) -> None:

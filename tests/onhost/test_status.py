@@ -7,7 +7,7 @@ import signal
 import time
 from pathlib import Path
 
-from onhost_driver import OnHost, eventually, free_port
+from tests.onhost.driver import OnHost, eventually, free_port
 
 
 def test_a_serving_run_is_told_with_its_ranks_its_port_and_its_health(host: OnHost) -> None:

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from onhost_driver import OnHost, eventually, free_port, session_of
 
 from roles.onhost.proc import boot_id, stat
+from tests.onhost.driver import OnHost, eventually, free_port, session_of
 
 
 def plant(host: OnHost, pid: int, **changed: Any) -> Path:
@@ -149,6 +149,24 @@ def test_a_stopped_process_is_ended_too(host: OnHost) -> None:
     os.kill(host.run()["main"], signal.SIGSTOP)
     assert host.one("stop", "stopped", run="r1", grace=0.5, wait=10)["left"] == []
     assert not session_of(started)
+
+
+def test_a_stop_waits_until_the_driver_has_given_the_memory_back(host: OnHost, tmp_path: Path) -> None:
+    program = tmp_path / "nvidia-smi"
+    program.write_text(
+        f"""#!/bin/sh
+        echo >> {tmp_path}/asked
+        left=$((17966 - 6000 * $(wc -l < {tmp_path}/asked)))
+        [ $left -gt 0 ] || left=0
+        echo "1, NVIDIA H200, GPU-b, 143771, $left"; echo "0, NVIDIA H200, GPU-a, 143771, 99999"
+        """
+    )
+    program.chmod(0o755)
+    host.environment["PATH"] = f"{tmp_path}:{host.environment['PATH']}"
+    host.start_server(gpus=[1])
+    frames = host.frames("stop", run="r1", grace=20, wait=10)
+    assert "wait gpu" in [frame["what"] for frame in frames if frame["f"] == "stopping"]
+    assert len((tmp_path / "asked").read_text()) == 4  # 11966, 5966, 0, 0: it falls no more
 
 
 def test_an_unknown_run_is_named(host: OnHost) -> None:
