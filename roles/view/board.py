@@ -33,23 +33,27 @@ def _ranks(state: Board, now: float, width: int) -> Table:
     for name in names:
         table.add_column(name, justify="right" if name in ("for", "memory", "GPU") else "left", no_wrap=True)
     for rank in shown:
-        cells = _cells(rank, now)
+        cells = _cells(state, rank, now)
         table.add_row(*(cells[name] for name in names))
     if len(shown) < len(ranks):
         table.add_row("", f"{len(ranks) - len(shown)} more")
     return table
 
 
-def _cells(rank: RankState, now: float) -> dict[str, RenderableType]:
-    """A rank's row, by column."""
+def _cells(state: Board, rank: RankState, now: float) -> dict[str, RenderableType]:
+    """A rank's row, by column. One that has said nothing counts from the start, so that the board is never still."""
     mark, style = MARKS.get(rank.stage, ("▸", "warn"))
+    since = state.started if rank.since is None else rank.since
+    words = stage_words(rank)
+    if rank.stage is Stage.WAITING and state.nodes[rank.node].main_alive:
+        words += ": SGLang is importing"
     return {
         "": Text(mark, style=style),
         "rank": rank.label,
         "host": Text(rank.host, style="host"),
         "GPU": "" if rank.gpu is None else str(rank.gpu),
-        "stage": Text(stage_words(rank), style=style),
-        "for": "" if rank.since is None else ago(now - rank.since),
+        "stage": Text(words, style=style),
+        "for": "" if since is None else ago(now - since),
         "memory": "" if rank.memory_mib is None else f"{rank.memory_mib:,} MiB",
     }
 

@@ -56,6 +56,14 @@ def test_each_rank_has_a_row_with_host_gpu_stage_time_and_memory() -> None:
     assert any(line.split()[:3] == ["·", "TP1", "gpu-lxc"] for line in text.splitlines())
 
 
+def test_ranks_that_have_said_nothing_yet_show_that_time_goes_by() -> None:
+    state = replace(made(1), started=940.0)
+    nodes = {0: replace(state.nodes[0], main_alive=True)}
+
+    assert "TP0   gpu-lxc    0  waiting  1 min" in seen(state)
+    assert "waiting: SGLang is importing  1 min" in seen(replace(state, nodes=nodes))
+
+
 def test_hosts_without_gpus_have_no_gpu_column() -> None:
     assert "GPU" in seen(made(1))
     assert "GPU" not in seen(made(1, gpus=False))
