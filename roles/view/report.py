@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,15 +17,21 @@ from roles.watch import Board, Verdict, durations
 def up(out: Console, name: str, where: str, run: str, verdict: Verdict, board: Board, seconds: float) -> None:
     """What is up, where, how long each stage took, and the next commands."""
     out.print(Text(f"{name} is {verdict.sentence}", style="good"))
-    out.print(f"  where       {where}")
-    out.print(f"  since       {time.strftime('%Y-%m-%d %H:%M:%S')}, {ago(seconds)} after the command (run {run})")
+    _field(out, "where", where)
+    _field(out, "since", f"{time.strftime('%Y-%m-%d %H:%M:%S')}, {ago(seconds)} after the command (run {run})")
     if stages := [f"{stage.name} {stage.seconds:.1f} s" for stage in durations(board)]:
-        out.print(f"  stages      {', '.join(stages)}")
+        _field(out, "stages", ", ".join(stages))
     if board.generation and board.generation.text:
-        out.print(
-            Text(f"  generation  {board.generation.text.strip()[:80]!r} in {board.generation.seconds or 0:.1f} s")
-        )
+        text = f"{board.generation.text.strip()[:80]!r} in {board.generation.seconds or 0:.1f} s"
+        _field(out, "generation", text)
     next_commands(out)
+
+
+def _field(out: Console, title: str, text: str, style: str = "") -> None:
+    """A title and its text; on a terminal a long text goes on below itself. In a file it stays one line."""
+    lines = textwrap.wrap(text, max(30, out.width - 15), break_on_hyphens=False) if out.is_terminal else [text]
+    for number, line in enumerate(lines or [""]):
+        out.print(Text(f"  {'' if number else title:<10}  {line}", style=style))
 
 
 def next_commands(out: Console) -> None:
@@ -39,21 +46,21 @@ def not_up(
     out.print(Text(f"{name} is not up: {verdict.sentence}", style="bad"))
     for title, text in (("cause", verdict.cause), ("do", verdict.do)):
         if text and text not in verdict.sentence:
-            out.print(Text(f"  {title:<10}  {text}"))
+            _field(out, title, text)
     for number, line in enumerate(verdict.evidence):
-        out.print(Text(f"  {'log' if number == 0 else '':<10}  {line}", style="dim"))
+        _field(out, "" if number else "log", line, "dim")
     for number, line in enumerate(verdict.differences):
-        out.print(Text(f"  {'differs' if number == 0 else '':<10}  {line}"))
+        _field(out, "" if number else "differs", line)
     if verdict.kind == "stalled":
         for number, line in enumerate(verdict.missing):
-            out.print(Text(f"  {'missing' if number == 0 else '':<10}  {line}"))
-    out.print(Text(f"  {'logs':<10}  {record}"))
+            _field(out, "" if number else "missing", line)
+    _field(out, "logs", record)
     if verdict.kind == "stalled" or kept:
-        out.print(Text(f"  {'now':<10}  left as it is (run {run}): inv status, inv logs, inv teardown"))
+        _field(out, "now", f"left as it is (run {run}): inv status, inv logs, inv teardown")
     elif left:
-        out.print(Text(f"  {'now':<10}  NOT all of it could be stopped: {'; '.join(left)}; inv teardown", style="bad"))
+        _field(out, "now", f"NOT all of it could be stopped: {'; '.join(left)}; inv teardown", "bad")
     else:
-        out.print(Text(f"  {'now':<10}  what was left of it is stopped; nothing of run {run} runs any more"))
+        _field(out, "now", f"what was left of it is stopped; nothing of run {run} runs any more")
 
 
 STEPS = {
@@ -99,7 +106,7 @@ class Stopping:
 
 def stopped(out: Console, name: str, nodes: Mapping[str, Mapping[str, Any]], seconds: float) -> None:
     """What a teardown ended. A status of 137 or 143 after a requested stop is how SGLang ends: no error."""
-    out.print(Text(f"{name} is stopped: its processes, port and memory are free again ({seconds:.1f} s)", style="good"))
+    out.print(Text(f"{name} is stopped ({seconds:.1f} s): processes, port and memory are free", style="good"))
     for host, frame in nodes.items():
         killed = frame.get("killed") or []
         what = f"{len(killed)} processes had to be killed" if killed else "all ended by themselves"
