@@ -27,6 +27,7 @@ PROFILE = "a profile: the name of a file in inventory/profiles"
 NAME = "a deployment (profile@host) or the beginning of a run's id"
 SET = "override a value of the profile for this time: --set max_running_requests=2048 (repeatable)"
 JSON = "print one JSON object instead of text"
+WAIT = "seconds to wait while another operator's command changes the same (default: say whose, and end with 3)"
 NEW_KEY = "take the host key of a host never seen before (a changed key is refused all the same)"
 
 
@@ -97,6 +98,7 @@ def show(
         "restart": "start it anew even when it is up and unchanged",
         "replace": "also stop other deployments of ours that hold its ports or GPUs",
         "keep": "leave what is left of a failed run running",
+        "wait": WAIT,
         "accept-new-host-key": NEW_KEY,
     },
     iterable=["set"],
@@ -109,6 +111,7 @@ def deploy(
     restart: bool = False,
     replace: bool = False,
     keep: bool = False,
+    wait: float = 0.0,
     json: bool = False,
     accept_new_host_key: bool = False,
 ) -> int:
@@ -117,7 +120,7 @@ def deploy(
     from roles.server.commands.deploy import run
     from roles.server.deploy import Options
 
-    options = Options(restart, replace, keep, accept_new_host_key, tuple(set or ()))
+    options = Options(restart, replace, keep, accept_new_host_key, wait, tuple(set or ()))
     return run(ROOT, made, options, json=json)
 
 
@@ -175,16 +178,31 @@ def logs(
     )
 
 
-@command(help={"host": HOST, "name": NAME, "json": JSON, "accept-new-host-key": NEW_KEY})
+@command(help={"host": HOST, "name": NAME, "wait": WAIT, "json": JSON, "accept-new-host-key": NEW_KEY})
 def teardown(
+    c: Context,
+    host: str | None = None,
+    name: str | None = None,
+    wait: float = 0.0,
+    json: bool = False,
+    accept_new_host_key: bool = False,
+) -> int:
+    """Stop exactly what was deployed and wait until processes, port and GPU memory are free."""
+    from roles.server.commands.teardown import run
+
+    return run(ROOT, host, name, wait=wait, json=json, accept_new=accept_new_host_key)
+
+
+@command(help={"host": HOST, "name": NAME, "json": JSON, "accept-new-host-key": NEW_KEY})
+def unlock(
     c: Context,
     host: str | None = None,
     name: str | None = None,
     json: bool = False,
     accept_new_host_key: bool = False,
 ) -> int:
-    """Stop exactly what was deployed and wait until processes, port and GPU memory are free."""
-    from roles.server.commands.teardown import run
+    """Take over the lease that another operator's command has on a host. That command is told, and changes no more."""
+    from roles.server.commands.unlock import run
 
     return run(ROOT, host, name, json=json, accept_new=accept_new_host_key)
 
@@ -231,4 +249,4 @@ def say(text: str) -> None:
     print(text, flush=True)
 
 
-namespace = Collection(show, deploy, status, logs, teardown, Collection("lab", lab_up, lab_status, lab_down))
+namespace = Collection(show, deploy, status, logs, teardown, unlock, Collection("lab", lab_up, lab_status, lab_down))

@@ -11,7 +11,7 @@ from .hello import greeting
 from .problems import HostError, from_os
 from .request import Lines, Request
 
-VERBS = ("facts", "start", "follow", "log", "stop", "status", "forget")
+VERBS = ("facts", "start", "follow", "log", "stop", "status", "forget", "lease")
 
 
 def carry_out(verb: str, request: Request, frames: Frames, lines: Lines) -> None:
@@ -28,6 +28,8 @@ def carry_out(verb: str, request: Request, frames: Frames, lines: Lines) -> None
         from .status import status as run
     elif verb == "forget":
         from .status import forget as run
+    elif verb == "lease":
+        from .lease import lease as run
     else:
         from .follow import follow
 

@@ -6,11 +6,13 @@ import glob
 import os
 import re
 import shutil
+import subprocess
 from typing import Any, Dict, List, Optional
 
 from . import gpu, proc, sockets
 from .frames import Frames
 from .hello import greeting
+from .lease import asked_with_facts
 from .request import Request
 from .state import Home, Json
 from .status import summaries
@@ -25,6 +27,7 @@ def facts(request: Request, frames: Frames) -> None:
     wants_gpus = request.flag("gpus", True)
     asked = (gpu.ask_gpus(), gpu.ask_holders()) if wants_gpus else (None, None)
     home, uid = Home(request.text("workdir")), os.getuid()
+    lease = asked_with_facts(home, request)
     runs = summaries(home)
     told: Dict[str, Any] = dict(
         greeting(),
@@ -34,7 +37,7 @@ def facts(request: Request, frames: Frames) -> None:
         arch=os.uname().machine,
         workdir=home.path,
         ports={str(port): {"holder": _holder(port, runs)} for port in request.many("ports", int)},
-        venv=_venv(request.maybe("venv", str), request.maybe("python", str)),
+        venv=_venv(request.maybe("venv", str), request.maybe("python", str), request.maybe("pythonpath", str)),
         models={path: os.path.exists(os.path.expanduser(path)) for path in request.many("models", str)},
         disk_free_mib=_free(home.path),
         shm_free_mib=_free("/dev/shm"),
@@ -42,6 +45,7 @@ def facts(request: Request, frames: Frames) -> None:
         bash=bool(shutil.which("bash") or os.path.exists("/bin/bash")),
         kill_user_processes=kills_user_processes(uid),
         runs=runs,
+        lease=lease,
     )
     told["gpus"], error = gpu.gpus(asked[0])
     told["gpu_holders"] = [_named(row, runs) for row in gpu.holders(asked[1], told["gpus"])]
@@ -66,10 +70,34 @@ def _named(row: Json, runs: List[Json]) -> Json:
     return dict(sockets.describe(row["pid"]), **row, **_whose(row["pid"], runs))
 
 
-def _venv(venv: Optional[str], python: Optional[str]) -> Optional[Json]:
-    """Is SGLang there? Read from the name of its dist-info folder: an import would take seconds."""
-    if not venv and not (python and "/" in python):
+# Finds SGLang as the server's Python would, also beside PYTHONPATH and in a source checkout, without importing it.
+FIND = """
+import importlib.metadata, importlib.util
+if importlib.util.find_spec("sglang"):
+    try:
+        print(importlib.metadata.version("sglang"))
+    except importlib.metadata.PackageNotFoundError:
+        print("unknown")
+"""
+
+
+def _found(program: str, pythonpath: Optional[str]) -> Optional[str]:
+    """The version of the SGLang that this Python finds, "unknown" where it has none, None when there is no SGLang."""
+    env = dict(os.environ, PYTHONPATH=pythonpath) if pythonpath else None
+    try:
+        done = subprocess.run(
+            [program, "-c", FIND], check=False, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=20
+        )
+    except (OSError, subprocess.TimeoutExpired):
         return None
+    return (done.stdout.decode("utf-8", "replace").strip().splitlines() or [None])[-1]
+
+
+def _venv(venv: Optional[str], python: Optional[str], pythonpath: Optional[str]) -> Optional[Json]:
+    """Is SGLang there? Read from the name of its dist-info folder; where there is none, Python is asked (50 ms)."""
+    if not venv and not (python and "/" in python):
+        program = shutil.which(python or "python3")
+        return program and {"python": program, "exists": True, "sglang": _found(program, pythonpath)}
     program = os.path.expanduser(python or os.path.join(venv or "", "bin", "python"))
     root = os.path.expanduser(venv) if venv else os.path.dirname(os.path.dirname(program))
     found = [
@@ -77,7 +105,8 @@ def _venv(venv: Optional[str], python: Optional[str]) -> Optional[Json]:
         for name in glob.glob(os.path.join(glob.escape(root), lib, "python3*", part, "sglang-*.dist-info"))
     ]  # fmt: skip
     version = os.path.basename(sorted(found)[-1])[len("sglang-") : -len(".dist-info")] if found else None
-    return {"python": program, "exists": os.access(program, os.X_OK), "sglang": version}
+    there = os.access(program, os.X_OK)
+    return {"python": program, "exists": there, "sglang": version or (_found(program, pythonpath) if there else None)}
 
 
 def _free(path: str) -> Optional[int]:

@@ -10,9 +10,10 @@ import threading
 import time
 from typing import Any, Callable, Optional
 
-from . import gpu
+from . import gpu, leases
 from .frames import Frames
 from .probe import Probe
+from .problems import HostError
 from .record import note
 from .request import Lines, Request
 from .session import Session
@@ -32,6 +33,7 @@ class Follower:
     def __init__(self, request: Request, frames: Frames, lines: Lines) -> None:
         self.run: Run = Home(request.text("workdir")).run(request.run_id())
         self.request, self.frames, self.lines = request, frames, lines
+        self.lease = request.maybe("lease", str)  # held by the client that started this run, kept by its beats
         self.over, self.ours = threading.Event(), threading.Event()  # the run has ended; its port is held by it
         self._wake_out, self._wake_in = os.pipe()
         port = request.maybe("port", int) or self.run.state.get("port")
@@ -106,6 +108,7 @@ class Follower:
             now = time.monotonic()
             if line is not None:
                 heard = now
+                self._renew()
                 if self._obey(line):
                     self.frames.send("end")
                     return
@@ -122,8 +125,26 @@ class Follower:
         except (ValueError, AttributeError):
             return False
         if command == "up":
+            self._drop()
             self._up()
         return bool(command == "end")
+
+    def _renew(self) -> None:
+        """Whoever changes something here and listens keeps the lease on it; one that was taken over is told once."""
+        if self.lease:
+            try:
+                leases.renew(Home(self.run.home), self.lease)
+            except HostError as taken:
+                self.lease = None
+                self.send("lease", held=False, message=taken.message, do=taken.do)
+            except OSError:
+                pass  # a full disk: it ends by itself
+
+    def _drop(self) -> None:
+        if self.lease:
+            with contextlib.suppress(OSError):
+                leases.drop(Home(self.run.home), self.lease)
+            self.lease = None
 
     def _up(self) -> None:
         """The client has seen every condition met: write down when, and who is who."""

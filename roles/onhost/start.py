@@ -10,7 +10,7 @@ import shlex
 import time
 from typing import Any, Dict, Optional
 
-from . import proc
+from . import leases, proc
 from .frames import Frames
 from .launch import launch
 from .problems import HostError
@@ -31,6 +31,7 @@ def start(request: Request, frames: Frames) -> None:
         if os.path.exists(run.path("state.json")):
             frames.send("started", **_answer(_same(run.load(), wanted), again=True))
             return
+        leases.hold(home, wanted, request.maybe("lease", str))
         refuse(home, wanted)
         os.makedirs(run.folder, mode=0o700, exist_ok=True)
         write(run.path("launch.sh"), script, 0o700)

@@ -11,8 +11,9 @@ import signal
 import time
 from typing import Any, Callable, List, Optional
 
-from . import gpu, proc, sockets
+from . import gpu, leases, proc, sockets
 from .frames import Frames
+from .lease import under_lease
 from .request import Request
 from .session import Process, Session
 from .state import Home, Json, Run
@@ -160,7 +161,9 @@ def stop(request: Request, frames: Frames) -> None:
         frames.send("stopping", run=run_id, what="wait lock", seconds=round(seconds, 3))
 
     with home.lock(f"stop of {run_id}", grace + wait, waiting):
-        _stop(Stop(home.run(run_id), frames), grace, wait, kill)
+        run = home.run(run_id)
+        with under_lease(home, request, run.state, ttl=grace + wait + 2 * leases.TTL):
+            _stop(Stop(run, frames), grace, wait, kill)
 
 
 def _stop(work: Stop, grace: float, wait: float, kill: bool) -> None:

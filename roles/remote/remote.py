@@ -15,7 +15,7 @@ import fabric
 import paramiko
 
 from roles.inventory import Host
-from roles.inventory.errors import AllranksError, Refused, Unreachable
+from roles.inventory.errors import AllranksError, Leased, Refused, Unreachable
 from roles.onhost.pack import content_hash, pack
 from roles.remote.connect import CONNECT_TIMEOUT, open_connection
 from roles.remote.frames import Frame, FrameReader
@@ -39,6 +39,11 @@ class Remote:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a connection stands: it has been used, and was not closed."""
+        return self._connection is not None
 
     def close(self) -> None:
         """Drop the connection; what runs on the host goes on."""
@@ -147,8 +152,9 @@ class Remote:
         )
 
     def _error(self, frame: Frame) -> AllranksError:
-        kind = {"refused": Refused}.get(str(frame.get("code")), AllranksError)
-        return kind(f"{self.host.name}: {frame.get('message')}", do=str(frame.get("do") or ""))
+        kind = {"refused": Refused, "leased": Leased}.get(str(frame.get("code")), AllranksError)
+        do = str(frame.get("do") or "").replace("--host HOST", f"--host {self.host.name}")
+        return kind(f"{self.host.name}: {frame.get('message')}", do=do)
 
 
 class _MissingError(Exception):

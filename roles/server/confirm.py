@@ -77,7 +77,7 @@ class Confirmation:
         self._skew: dict[int, float] = {}
         self._log = Log(folder)
         self._followers = [
-            Follower(remote, run.follow_request(node), self._emit(node.node))
+            Follower(remote, {**run.follow_request(node), "lease": deployment.lease.id}, self._emit(node.node))
             for remote, node in zip(deployment.remotes, deployment.plan.nodes, strict=True)
         ]
 
@@ -124,6 +124,8 @@ class Confirmation:
         """One frame into the board, its time put on this machine's clock."""
         if frame["f"] == "failed":
             raise AllranksError(str(frame["message"]))
+        if frame["f"] == "lease":
+            self.observer.step(f"{self.deployment.plan.nodes[node].host.name}: {frame['message']}; still watching")
         self._log.take(node, frame)
         return self.watcher.feed(node, frame)
 
@@ -151,6 +153,8 @@ class Confirmation:
             self._fold(node, frame)
             if frame["f"] == "noted":
                 waiting.discard(node)
+        if not waiting:
+            self.deployment.lease.given_back()
 
     def _last_words(self) -> None:
         end = time.monotonic() + LAST_WORDS

@@ -23,12 +23,14 @@ class Options:
 
     restart: replace a run that is up and unchanged. replace: also stop other deployments of ours that hold the plan's
     ports or GPUs. keep: leave what is left of a failed run as it is. accept_new: take unknown host keys.
+    wait: seconds to wait for another operator's lease.
     """
 
     restart: bool = False
     replace: bool = False
     keep: bool = False
     accept_new: bool = False
+    wait: float = 0.0
     overrides: tuple[str, ...] = ()
 
 
@@ -61,9 +63,9 @@ def deploy(plan: Plan, observer: Observer, ledger: Ledger, options: Options | No
     values = secrets.resolve(
         {name: ref for node in plan.nodes for name, ref in node.secrets.items()}, plan.profile.name
     )
-    with Deployment(plan, accept_new=options.accept_new) as deployment:
+    with Deployment(plan, accept_new=options.accept_new, wait=options.wait) as deployment:
         observer.step(f"checking {_names(plan)}")
-        facts = deployment.facts()
+        facts = deployment.lease.facts(deployment.facts, observer.step)
         standing = [found for found in deployment.standing(facts) if found.alive]
         mine = [found for found in standing if found.deployment == plan.name]
         current = mine[-1] if mine and mine[-1].head.get("plan_hash") == plan.hash and not options.restart else None
@@ -72,6 +74,7 @@ def deploy(plan: Plan, observer: Observer, ledger: Ledger, options: Options | No
         if current is not None and current.up is None and len(current.nodes) == len(plan.nodes):
             observer.step(f"run {current.run} is loading already (started by {current.head.get('who')}): following it")
             return _confirmed(deployment, Run(current.run, plan, current.started), observer, ledger, options, began)
+        deployment.lease.require()
         in_the_way = _in_the_way(plan, standing, options)
         found = check.findings(plan, facts, ours=[old.run for old in (*mine, *in_the_way)], now=time.time())
         for finding in found:
@@ -119,7 +122,8 @@ def _confirmed(
         ledger.close(run.id, "detached", "left loading (Ctrl-C)", time.time())
         raise
     left: list[str] = []
-    if verdict.kind in ("failed", "foreign", "different", "lost") and not options.keep:
+    ours = deployment.lease.id is not None  # else somebody else's run was only watched: theirs to clean up
+    if verdict.kind in ("failed", "foreign", "different", "lost") and not options.keep and ours:
         observer.step("stopping what is left of the run")
         left = deployment.stop(run.id)
     ledger.close(run.id, verdict.kind, verdict.sentence, time.time())

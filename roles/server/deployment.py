@@ -10,6 +10,7 @@ from roles.inventory.errors import AllranksError, Unreachable
 from roles.plan import NodePlan, Plan
 from roles.remote import Outcome, Remote, each
 from roles.server.check import Facts
+from roles.server.lease import Claim, Lease
 from roles.server.run import Run
 from roles.server.standing import Standing, gather
 
@@ -17,14 +18,16 @@ from roles.server.standing import Standing, gather
 class Deployment:
     """A profile on hosts. Closing it drops the connections and touches nothing that runs."""
 
-    def __init__(self, plan: Plan, *, accept_new: bool = False) -> None:
+    def __init__(self, plan: Plan, *, accept_new: bool = False, wait: float = 0.0) -> None:
         self.plan = plan
         self.remotes = [Remote(node.host, accept_new=accept_new) for node in plan.nodes]
+        self.lease = Lease("deploying", self.remotes, wait=wait)
 
     def __enter__(self) -> Deployment:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.lease.drop()
         for remote in self.remotes:
             remote.close()
 
@@ -41,7 +44,9 @@ class Deployment:
                 "ports": list(node.ports),
                 "venv": self.plan.profile.venv or node.host.venv,
                 "python": node.argv[0],
+                "pythonpath": node.environment.get("PYTHONPATH"),
                 "models": [path] if path.startswith("/") else [],
+                "claim": self.lease.claim.of(self.plan.name, node),
             }
             return remote.one("facts", request, "facts")
 
@@ -60,7 +65,7 @@ class Deployment:
 
         def one(remote: Remote, node: NodePlan) -> Any:
             wanted = {name: values[name] for name in node.secrets}
-            return remote.one("start", run.start_request(node, wanted), "started")
+            return remote.one("start", {**run.start_request(node, wanted), "lease": self.lease.id}, "started")
 
         outcomes = self._each(one)
         if any(outcome.error for outcome in outcomes):
@@ -77,16 +82,26 @@ class Deployment:
         trouble = []
         for group in ([c for c in chosen if c[1].node == 0], [c for c in chosen if c[1].node != 0]):
             if group:
-                outcomes = each(group, lambda pair: stop_node(pair[0], run, pair[1].node, grace))
+                outcomes = each(group, lambda pair: stop_node(pair[0], run, pair[1].node, grace, lease=self.lease.id))
                 trouble += [str(outcome.error) for outcome in outcomes if outcome.error]
         return trouble
 
 
-def stop_node(remote: Remote, run: str, node: int, grace: float, say: Any = None) -> dict[str, Any]:
+def stop_node(
+    remote: Remote,
+    run: str,
+    node: int,
+    grace: float,
+    say: Any = None,
+    *,
+    lease: str | None = None,
+    claim: Claim | None = None,
+) -> dict[str, Any]:
     """Stop one node of a run: main alone gets SIGTERM, after `grace` seconds its session is killed.
 
     Nodes above 0 are stopped after node 0: since 0.5.21 they swallow SIGTERM and end with node 0's broadcast, so they
-    get a short grace only. Raises: Unreachable; AllranksError when processes are left.
+    get a short grace only. It is done under `lease`, which is kept, or under a lease of its own by
+    `claim`. Raises: Unreachable; AllranksError when processes are left.
     """
     request = {
         "workdir": remote.host.workdir,
@@ -94,6 +109,8 @@ def stop_node(remote: Remote, run: str, node: int, grace: float, say: Any = None
         "grace": grace if node == 0 else min(grace, 20.0),
         "wait": 30.0,
         "first": node == 0,
+        "lease": lease,
+        "claim": claim.request() if claim else None,
     }
     stopped: dict[str, Any] = {}
     for frame in remote.stream("stop", request, silence=grace + 60.0):

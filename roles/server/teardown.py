@@ -7,10 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from roles.inventory.errors import AllranksError, Unreachable
+from roles.inventory.errors import AllranksError, Leased, Unreachable
 from roles.ledger import Ledger
-from roles.remote import each
+from roles.remote import Remote, each
 from roles.server.deployment import stop_node
+from roles.server.lease import Claim, patiently
 from roles.server.standing import Standing
 from roles.server.target import Hosts
 
@@ -31,26 +32,39 @@ class Stopped:
         if self.trouble:
             lost = any(isinstance(error, Unreachable) for error in self.trouble.values())
             text = "\n".join(map(str, self.trouble.values()))
-            kind = Unreachable if lost else AllranksError
+            leased = all(isinstance(error, Leased) for error in self.trouble.values())
+            kind = Unreachable if lost else Leased if leased else AllranksError
             raise kind(text, do="`inv teardown` again finishes the job" if lost else "")
 
 
-def teardown(hosts: Hosts, run: Standing, ledger: Ledger, say: Say, *, grace: float | None = None) -> Stopped:
+def teardown(
+    hosts: Hosts, run: Standing, ledger: Ledger, say: Say, *, grace: float | None = None, wait: float = 0.0
+) -> Stopped:
     """Stop exactly this run on all of its hosts and wait until processes, port and GPU memory are free.
 
     `grace`: seconds the server may take to drain before it is killed; None: the profile's own (timeouts.stop).
-    A host that does not answer is reported, the others are stopped all the same.
+    `wait`: seconds to wait for another operator's lease. A host that does not answer is reported, the
+    others are stopped all the same.
     """
     began = time.monotonic()
     if grace is None:
         grace = float((run.head.get("timeouts") or {}).get("stop") or 60.0)
     nodes: dict[str, dict[str, Any]] = {}
     trouble: dict[str, AllranksError] = {}
-    everyone = hosts.node_hosts(run)
+    everyone, claim = hosts.node_hosts(run), Claim("stopping")
+
+    def stop(pair: tuple[int, Remote]) -> dict[str, Any]:
+        node, remote = pair
+
+        def waiting(text: str) -> None:
+            say(remote.host.name, {"what": text})
+
+        return patiently(lambda: stop_node(remote, run.run, node, grace, say, claim=claim), wait, waiting)
+
     for group in ([one for one in everyone if one[0] == 0], [one for one in everyone if one[0] != 0]):
         if not group:
             continue
-        for outcome in each(group, lambda one: stop_node(one[1], run.run, one[0], grace, say)):
+        for outcome in each(group, stop):
             name = outcome.item[1].host.name
             if isinstance(outcome.error, AllranksError):
                 trouble[name] = outcome.error

@@ -12,11 +12,11 @@ from roles.view import report as words
 from roles.view.console import console, print_json
 
 
-def run(root: Path, host: str | None, name: str | None, *, json: bool, accept_new: bool) -> int:
+def run(root: Path, host: str | None, name: str | None, *, wait: float, json: bool, accept_new: bool) -> int:
     """Stop one deployment; 0 when nothing of it is left anywhere."""
     hosts, found = find(root, host, name, accept_new=accept_new)
     with hosts, words.Stopping(quiet=json) as progress:
-        done = take_down(hosts, found, Ledger(root), progress.say)
+        done = take_down(hosts, found, Ledger(root), progress.say, wait=wait)
     if json:
         trouble = {where: str(error) for where, error in done.trouble.items()}
         print_json({"deployment": found.deployment, "run": found.run, "nodes": done.nodes, "trouble": trouble})

@@ -1,0 +1,131 @@
+"""Leases on one host: who is changing what, until when; start and stop obey them."""
+
+from __future__ import annotations
+
+import json
+import time
+
+from tests.onhost.driver import Frame, OnHost, eventually, free_port
+
+
+def claim(who: str, what: str = "deploying", **covered: object) -> Frame:
+    """A claim of an operator's command, whose id is their name."""
+    return {"id": who, "who": f"{who}@desk", "pid": 4242, "what": what, **covered}
+
+
+def ask(host: OnHost, who: str, **covered: object) -> Frame:
+    """The answer about the lease that comes with the facts."""
+    facts = host.one("facts", "facts", gpus=False, claim=claim(who, **covered))
+    return dict(facts["lease"])
+
+
+def standing(host: OnHost) -> list[str]:
+    """Whose leases stand."""
+    answer = host.one("lease", "leases", do="show")
+    return [lease["id"] for lease in answer["leases"]]
+
+
+def test_the_second_to_ask_is_told_who_has_it_from_where_since_when_and_for_what(host: OnHost) -> None:
+    host.environment["SSH_CONNECTION"] = "192.0.2.7 50000 192.0.2.1 22"
+
+    assert ask(host, "ada", deployment="a@h", ports=[31000])["held"] is True
+    refused = ask(host, "bob", deployment="b@h", ports=[31000, 31001])
+
+    assert refused["held"] is False
+    assert "port 31000 is being changed by ada@desk (pid 4242, from 192.0.2.7) since 20" in refused["message"]
+    assert "deploying a@h" in refused["message"] and "inv unlock" in refused["do"]
+    assert refused["by"]["who"] == "ada@desk"
+
+
+def test_what_has_nothing_in_common_is_not_in_the_way(host: OnHost) -> None:
+    assert ask(host, "ada", deployment="a@h", ports=[31000], gpus=[0, 1])["held"]
+    assert ask(host, "bob", deployment="b@h", ports=[31001], gpus=[2, 3])["held"]
+    assert not ask(host, "eve", deployment="c@h", ports=[31002], gpus=[3, 4])["held"]
+    assert not ask(host, "eve", deployment="a@h")["held"]
+
+
+def test_a_lease_ends_by_itself_and_one_that_is_renewed_does_not(host: OnHost) -> None:
+    host.frames("lease", do="take", claim=claim("ada"), deployment="a@h", ports=[31000])
+    host.frames("lease", do="renew", id="ada", ttl=0.3)
+
+    eventually(lambda: ask(host, "bob", deployment="b@h", ports=[31000])["held"])
+
+    assert standing(host) == ["bob"]
+    host.frames("lease", do="renew", id="bob", ttl=20)
+    assert not ask(host, "ada", deployment="a@h", ports=[31000])["held"]
+    host.frames("lease", do="drop", id="bob")
+    assert standing(host) == []
+
+
+def test_start_and_stop_by_somebody_else_are_refused_and_the_holder_s_are_not(host: OnHost) -> None:
+    port = free_port()
+    assert ask(host, "ada", deployment="a@h", ports=[port])["held"]
+
+    refused = host.error("start", **host.request("sleep 60", deployment="b@h", ports=[port]))
+    assert (refused["code"], refused["by"]["who"]) == ("leased", "ada@desk")
+    host.start("sleep 60", deployment="a@h", ports=[port], lease="ada")
+
+    refused = host.error("stop", run="r1", grace=1, wait=5)
+    assert refused["code"] == "leased"
+    assert host.error("stop", run="r1", grace=1, wait=5, claim=claim("bob", "stopping"))["code"] == "leased"
+    host.one("stop", "stopped", run="r1", grace=1, wait=5, lease="ada")
+    assert standing(host) == ["ada"]
+
+
+def test_a_stop_has_a_lease_of_its_own_while_it_lasts(host: OnHost) -> None:
+    host.start("trap '' TERM; for i in $(seq 600); do sleep 0.1; done", deployment="a@h")
+    stopping = host.popen("stop", run="r1", grace=1.5, wait=5, claim=claim("ada", "stopping"))
+
+    eventually(lambda: standing(host) == ["ada"])
+    assert "stopping a@h" in ask(host, "bob", deployment="a@h")["message"]
+
+    stopping.communicate(timeout=20)
+    assert standing(host) == []
+
+
+def test_a_lease_taken_over_is_told_to_its_holder_at_the_next_change(host: OnHost) -> None:
+    ask(host, "ada", deployment="a@h", ports=[31000])
+
+    taken = host.one("lease", "leases", do="unlock", which="a@h", who="bob@desk")
+
+    assert [lease["who"] for lease in taken["taken"]] == ["ada@desk"]
+    refused = host.error("start", **host.request("true", deployment="a@h", lease="ada"))
+    assert refused["message"] == "the lease of this command was taken over by bob@desk"
+    assert ask(host, "bob", deployment="a@h", ports=[31000])["held"]
+
+
+def test_following_keeps_the_lease_and_a_noted_up_gives_it_back(host: OnHost) -> None:
+    ask(host, "ada", deployment="a@h")
+    host.start("sleep 60", deployment="a@h", lease="ada")
+    following = host.follow(lease="ada", port=None, probe=None)
+    host.frames("lease", do="renew", id="ada", ttl=1)
+
+    following.tell(c="beat")
+    time.sleep(1.2)
+    assert standing(host) == ["ada"]
+
+    following.tell(c="up")
+    following.kind("noted")
+    assert standing(host) == []
+
+
+def test_a_follower_is_told_that_its_lease_was_taken_over(host: OnHost) -> None:
+    ask(host, "ada", deployment="a@h")
+    host.start("sleep 60", deployment="a@h", lease="ada")
+    following = host.follow(lease="ada", port=None, probe=None)
+
+    host.frames("lease", do="unlock", which="", who="bob@desk")
+    following.tell(c="beat")
+
+    assert following.kind("lease")["message"].endswith("taken over by bob@desk")
+
+
+def test_a_damaged_file_or_one_of_another_boot_holds_nobody(host: OnHost) -> None:
+    ask(host, "ada", deployment="a@h")
+    file = host.workdir / "leases.json"
+
+    file.write_text(json.dumps({**json.loads(file.read_text()), "boot": "another"}))
+    assert standing(host) == []
+    file.write_text('{"boot"')
+    assert standing(host) == []
+    assert ask(host, "bob", deployment="a@h")["held"]
