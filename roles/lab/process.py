@@ -96,11 +96,11 @@ def _environment(pid: int) -> list[bytes]:
         return []
 
 
-def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
-    """Look every 10 ms until `condition` holds; False when it did not in time."""
+def wait_until(condition: Callable[[], bool], seconds: float, every: float = 0.01) -> bool:
+    """Look every `every` seconds until `condition` holds; False when it did not in time."""
     until = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > until:
             return False
-        time.sleep(0.01)
+        time.sleep(every)
     return True

@@ -94,10 +94,9 @@ except ImportError:
 def test_four_ranks_of_the_real_sglang_answer_on_a_lab_host(bring_up: Callable[..., list[LabHost]], ssh: Ssh) -> None:
     (host,) = bring_up(1)
     assert ssh(host, LAUNCH).returncode == 0
-    ready = "fired up and ready to roll"
-    assert wait_until(lambda: ready in host.exec(["cat", "/root/server.log"]).stdout, 240), ssh(
-        host, "tail -n 20 server.log"
-    ).stdout
+    log = host.home / "root/server.log"
+    is_ready = wait_until(lambda: "fired up and ready to roll" in log.read_text(errors="replace"), 400, every=1)
+    assert is_ready, log.read_text(errors="replace")[-2000:]
     titles = host.exec(["ps", "-e", "-o", "args="]).stdout
     assert [f"sglang::scheduler_PP{pp}_TP{tp}" in titles for pp in (0, 1) for tp in (0, 1)] == [True] * 4
     assert _generation(host.address)
