@@ -50,10 +50,14 @@ class Network:
         argv = [*self.enter, need("ip"), "link", "show", "dev", name]
         return subprocess.run(argv, capture_output=True, check=False).returncode == 0
 
+    def claim(self) -> None:
+        """Add the guard. Raises: AllranksError with "File exists" when another lab has done it."""
+        self.ip("route", "add", "unreachable", self.subnet, "metric", str(GUARD_METRIC))
+
     def make(self) -> None:
         """Bridge and guard; what is there already is kept."""
         if not self._guarded():
-            self.ip("route", "add", "unreachable", self.subnet, "metric", str(GUARD_METRIC))
+            self.claim()
         if not self.has_link(self.bridge):
             self.batch(
                 [
@@ -97,6 +101,7 @@ def choose(folder: Folder, enter: tuple[str, ...] = ()) -> Network:
         if _used(network):
             continue
         try:
+            network.claim()
             network.make()
         except AllranksError as error:
             trouble = str(error)
