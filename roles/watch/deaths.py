@@ -63,7 +63,7 @@ def main_killed(board: Board) -> Iterator[Blame]:
 
 def speechless(board: Board) -> Iterator[Blame]:
     """Where the others complain of a peer, one of those that say nothing went first."""
-    crying = [e for e in board.evidence if e.failure.weight == "echo" and e.rank is not None]
+    crying = [e for e in board.evidence if e.weight == "echo" and e.rank is not None]
     quiet = [state for state in board.ranks.values() if state.rank not in {e.rank for e in crying}]
     if crying and quiet:
         names = ", ".join(f"{state.label} on {state.host}" for state in quiet)
@@ -77,7 +77,7 @@ def exits(board: Board) -> Iterator[Blame]:
     for node in ended(board):
         status = f" with status {node.exit_code}" if node.exit_code is not None else ""
         cause = f"ended{status}, and its log does not say why"
-        yield Blame(node.main_died or 0.0, node.node, None, cause, "read the whole log", id="exit", known=False)
+        yield Blame(node.main_died or 0.0, node.node, None, cause, "read the whole log", node.last, "exit", known=False)
     for evidence in board.evidence:
         if evidence.failure.ends:
             yield of_line(board, evidence)
@@ -112,7 +112,7 @@ def _after_own_kill(board: Board, state: RankState) -> bool:
 
 
 def _final(evidence: Evidence) -> bool:
-    return evidence.failure.ends and evidence.failure.weight == "cause"
+    return evidence.failure.ends and evidence.weight == "cause"
 
 
 def _signal_of(board: Board, state: RankState) -> tuple[int | None, float | None]:

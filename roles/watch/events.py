@@ -26,6 +26,7 @@ WORDS = (
     *("DDRINUSE", "not available", "already in use", "custom_all_reduce", "no kernel image", "ordinal", "driver"),
     *("accelerator", "nvcc", "ninja", "CUDA_HOME", "NaN", "probability", "assert", "is installed", "not installed"),
     *("No module", "timeout", "left on device", "denied", "Read-only", "SIGTERM", "Gracefully", "Shutting down"),
+    *("launch.sh",),
 )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from roles.inventory.rank import Rank
-from roles.watch.failures import MEANINGS, Failure
+from roles.watch.failures import MEANINGS, Failure, Weight
 from roles.watch.noise import NOISE
 
 KEPT = 64  # pieces of evidence, and blocks: before up the first ones, afterwards the last ones
@@ -28,6 +28,18 @@ class Evidence:
     block: int = 0
     stage: str = ""
     number: int = 0  # line in its log
+    plain: bool = False  # an ordinary line of the log, in no traceback: many a warning has the words of a failure
+
+    @property
+    def key(self) -> tuple[str, int, Rank | None, bool]:
+        """What is kept once: the same words of the same rank."""
+        return self.failure.id, self.node, self.rank, self.plain
+
+    @property
+    def weight(self) -> Weight:
+        """What it is worth: a cause that is only mentioned in passing is a hint."""
+        row = self.failure
+        return "hint" if row.weight == "cause" and self.plain and not (row.ends or row.logged) else row.weight
 
     @property
     def cause(self) -> str:

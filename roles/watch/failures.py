@@ -7,6 +7,7 @@
   wrapper  SGLang's own frame around a failure: never the cause
 The first row that fits a line is the one: special rows stand before general ones.
 `ends`: after this line the server cannot come up (or has gone), whatever else is said.
+`logged`: a cause in an ordinary line too; others are causes in tracebacks and in lines without a head, elsewhere hints.
 `seen`: threads of sgl-project/sglang; "run" = provoked and read in a real log; "source" = read in SGLang's source.
 """
 
@@ -29,6 +30,7 @@ class Failure:
     weight: Weight = "cause"
     seen: str = ""
     ends: bool = False
+    logged: bool = False
     since: str = "0.4.9"
     until: str = "0.5.23"
 
@@ -163,6 +165,13 @@ FAILURES = (
         "lower context_length, or allow it with SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1",
         "hint",
         "source",
+    ),
+    Failure(
+        "no-program",
+        r"launch\.sh: line \d+: (?P<what>.*?): (?:No such file or directory|cannot execute|Permission denied)",
+        "the launch script could not run {what}",
+        "look at `venv` and `python` of the profile and the host in the inventory",
+        seen="run",
     ),
     # --- model files
     Failure(
@@ -386,7 +395,7 @@ FAILURES = (
     ),
     Failure(
         "module",
-        r"^(?:ModuleNotFoundError: )?No module named '?(?P<what>[\w.]+)'?$",
+        r"(?:^|: )No module named '?(?P<what>[\w.]+)'?$",
         "the Python module {what} is not installed",
         "install it into the environment of the server (the profile's or host's venv)",
         seen="run",
@@ -400,6 +409,7 @@ FAILURES = (
         "find the rank that says nothing: the one that reports is often the healthy one. A first compile needs a "
         "longer watchdog_timeout",
         seen="#7783 #33289",
+        logged=True,
     ),
     Failure(
         "warmup-proxy",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import calendar
 import time
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -20,6 +21,7 @@ from roles.watch.states import NodeState
 from roles.watch.testimony import testified
 
 LATE = 3.0  # seconds between a line's own stamp (whole seconds) and its arrival from which the stamp is believed more
+LAST = 6  # lines of a node that are kept
 STEADY = frozenset({Kind.PREFILL, Kind.DECODE, Kind.ACCESS, Kind.NOISE})
 BARS = frozenset({Kind.SHARDS, Kind.CAPTURE})
 _MILESTONES = frozenset(RANK_MILESTONES)
@@ -32,6 +34,7 @@ def told(board: Board, node: int, at: float, seen: Iterable[tuple[Line, Event | 
     seats: dict[Axes, Rank | None] = {}
     signs: dict[Rank | None, float] = {}
     bars: dict[Kind, Event] = {}
+    last = deque(board.nodes[node].last, maxlen=LAST)
     for line, event in seen:
         if event is not None and event.kind in STEADY:
             continue
@@ -42,6 +45,8 @@ def told(board: Board, node: int, at: float, seen: Iterable[tuple[Line, Event | 
         signs[rank] = at_line
         if rank is None and line.axes:
             board = _stranger(board, node, line)
+        if line.source != "bar":
+            last.append(line.text[:300])
         if event is None:
             continue
         if event.kind in BARS:
@@ -51,7 +56,8 @@ def told(board: Board, node: int, at: float, seen: Iterable[tuple[Line, Event | 
             board = settled(restaged(_milestone(board, node, rank, at_line, event)), at_line)
         else:
             board = _milestone(board, node, rank, at_line, event)
-    return _moved(_drawn(board, node, bars), node, signs)
+    board = _moved(_drawn(board, node, bars), node, signs)
+    return replace(board, nodes={**board.nodes, node: replace(board.nodes[node], last=tuple(last))})
 
 
 def when(node: NodeState, line: Line, at: float) -> float:

@@ -114,6 +114,14 @@ def _helpers(board: Board, node: int, rows: Mapping[int, Frame], at: float) -> B
     detokenizer = any(str(row.get("title") or "").startswith("sglang::detokenizer") for row in living)
     compiler = next((m[1] for row in living if (m := _COMPILER.match(str(row.get("title") or "")))), "")
     known = detokenizer if detokenizer or state.detokenizer is not None else None
-    moved = at if compiler else state.moved
-    changed = replace(state, detokenizer=known, compiling=compiler, moved=moved)
+    cpu = sum(float(row.get("cpu_s") or 0.0) for row in living)
+    unseen = any(rank.node == node and rank.pid is None for rank in board.ranks.values())  # Python imports for long
+    worked = unseen and cpu - state.cpu_s >= CPU_STEP
+    changed = replace(
+        state,
+        detokenizer=known,
+        compiling=compiler,
+        moved=at if compiler or worked else state.moved,
+        cpu_s=cpu if worked else state.cpu_s,
+    )
     return replace(board, nodes={**board.nodes, node: changed})

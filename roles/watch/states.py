@@ -75,6 +75,8 @@ class NodeState:
     skew: float = 0.0  # seconds this host's clock is ahead of the caller's
     dummy: float | None = None  # nodes above 0: when it said that its ranks are ready
     moved: float | None = None
+    cpu_s: float = 0.0  # of all its processes together, at the last sign of progress
+    last: tuple[str, ...] = ()  # its last lines that are neither noise nor steady
     compiling: str = ""  # a compiler running below it, by name
     strangers: frozenset[str] = frozenset()  # ranks in its log that the plan does not have
 

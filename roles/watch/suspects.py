@@ -33,7 +33,7 @@ def said(board: Board, weight: Weight) -> Iterator[Blame]:
     end = min((e.at for e in board.evidence if e.failure.ends), default=None)
     for evidence in sorted(board.evidence, key=lambda evidence: evidence.at):
         old = board.up_at is not None and end is not None and evidence.at < end - RECENT
-        if evidence.failure.weight == weight and not old and not _benign(board, evidence):
+        if evidence.weight == weight and not old and not _benign(board, evidence):
             yield of_line(board, evidence)
 
 
@@ -49,7 +49,7 @@ def of_line(board: Board, evidence: Evidence) -> Blame:
     """The blame that one line puts on whoever printed it; with its block, when it stands in one."""
     lines = next((b.lines for b in board.blocks if _in(evidence, b)), (evidence.text.strip(),))
     row = evidence.failure
-    sure = row.weight == "cause"
+    sure = evidence.weight == "cause"
     return Blame(evidence.at, evidence.node, evidence.rank, evidence.cause, evidence.todo, lines, row.id, sure)
 
 

@@ -20,9 +20,11 @@ def testified(board: Board, node: int, rank: Rank | None, at: float, event: Even
     if event.failure.id == "stopped" and board.stopping_at is None:
         board = replace(board, stopping_at=at)
     stage = board.ranks[rank].stage.value if rank is not None else ""
-    line = event.line
-    found = Evidence(event.failure, event.numbers, node, rank, at, line.text[:1000], line.block, stage, line.number)
-    others = [e for e in board.evidence if (e.failure.id, e.node, e.rank) != (found.failure.id, node, rank)]
+    line, plain = event.line, event.line.time is not None and not event.line.block
+    found = Evidence(
+        event.failure, event.numbers, node, rank, at, line.text[:1000], line.block, stage, line.number, plain
+    )
+    others = [e for e in board.evidence if e.key != found.key]
     repeated = len(others) < len(board.evidence)
     if board.up_at is None and (repeated or len(others) >= KEPT):
         return board  # while it loads the first word counts

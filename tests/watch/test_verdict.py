@@ -404,3 +404,32 @@ def test_ready_line_alone_is_nothing() -> None:
     on = board()
 
     assert watched(on, [(0, log(READY))]).verdict(101.0).kind == "loading"
+
+
+def test_a_cause_that_an_ordinary_line_mentions_in_passing_is_no_cause() -> None:
+    on = board()
+    warning = said("PP0 TP0", "x is not available: No module named 'foo'") + said(
+        "PP0 TP1", "EADDRINUSE, trying another"
+    )
+    frames = [(0, procs(on)), (0, log(warning)), (0, procs(on, 110.0, dead=["PP1 TP0"]))]
+
+    assert watched(on, frames).verdict(111.0).id == "rank-died"
+
+
+def test_main_that_ends_for_no_known_reason_shows_its_last_lines() -> None:
+    on = board()
+    verdict = watched(on, [(0, log("something odd\n")), (0, exited(101.0, 9))]).verdict(102.0)
+
+    assert verdict.sentence == "main on lab1 ended with status 9, and its log does not say why"
+    assert verdict.evidence == ["something odd"]
+
+
+def test_imports_are_progress_while_no_rank_is_seen() -> None:
+    on = board()
+    importing = [proc(10, "python -m sglang.launch_server", cpu_s=cpu) for cpu in (1.0, 30.0)]
+    frames = [
+        {"f": "procs", "t": t, "main": 10, "procs": [row]} for t, row in zip((100.0, 390.0), importing, strict=True)
+    ]
+
+    assert watched(on, [(0, frame) for frame in frames]).verdict(400.0, stall=60).kind == "loading"
+    assert watched(on, [(0, frames[0])]).verdict(400.0, stall=60).kind == "stalled"
