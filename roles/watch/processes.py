@@ -17,6 +17,7 @@ Frame = Mapping[str, Any]
 CPU_STEP = 0.5  # seconds of CPU time that count as progress: an idle event loop uses far less
 MEMORY_STEP = 16  # MiB that count as progress
 DEAD = frozenset("ZXx")
+NAMELESS = "[sglang::schedul]"  # the kernel's name of a scheduler: 15 letters
 # A rank that waits for its peers may spin: there CPU time is no progress.
 BUSY = frozenset({Stage.STARTING, Stage.LOADING, Stage.LOADED, Stage.MEMORY, Stage.CAPTURING})
 _COMPILER = re.compile(r"(?:\S*/)?(nvcc|cicc|ptxas|ninja|cc1plus|cudafe\+\+|g\+\+)\b")
@@ -73,6 +74,10 @@ def _titled(board: Board, node: int, rows: Mapping[int, Frame]) -> dict[Rank, Fr
         rank = seated(board, node, axes) if axes is not None else None
         if rank is not None:
             found[rank] = row
+    unseen = [s.rank for s in board.ranks.values() if s.node == node and s.pid is None and s.rank not in found]
+    nameless = [row for row in rows.values() if str(row.get("title") or "") == NAMELESS and row.get("state") in DEAD]
+    if len(unseen) == len(nameless):  # they died before they were first looked at: a zombie has no title any more
+        found.update(zip(unseen, nameless, strict=True))
     return found
 
 

@@ -433,3 +433,11 @@ def test_imports_are_progress_while_no_rank_is_seen() -> None:
 
     assert watched(on, [(0, frame) for frame in frames]).verdict(400.0, stall=60).kind == "loading"
     assert watched(on, [(0, frames[0])]).verdict(400.0, stall=60).kind == "stalled"
+
+
+def test_a_rank_that_died_before_it_was_first_looked_at_is_told_by_being_the_only_one_unseen() -> None:
+    on = board()
+    zombie = proc(4242, "[sglang::schedul]", "Z")
+    verdict = watched(on, [(0, procs(on, dead=["PP1 TP0"], extra=[zombie]))]).verdict(101.0)
+
+    assert (verdict.kind, verdict.rank) == ("failed", "PP1 TP0")
