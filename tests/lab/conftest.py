@@ -8,6 +8,9 @@ from collections.abc import Callable
 import pytest
 
 from roles.lab import LabHost
+from tests.lab.fixtures import bring_up, lab
+
+__all__ = ["bring_up", "lab", "ssh"]
 
 Ssh = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -116,7 +116,7 @@ def test_the_inventory_reads_what_the_lab_wrote(lab: list[LabHost], tmp_path: Pa
 def test_four_hosts_are_up_within_seconds(bring_up: Callable[..., list[LabHost]]) -> None:
     began = time.monotonic()
     bring_up(4)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 15  # 0.3 s on two idle cores
 
 
 def test_without_an_overlay_a_host_shares_the_system_read_only(
