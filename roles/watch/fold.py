@@ -32,7 +32,10 @@ def observe(board: Board, node: int, at: float, seen: Iterable[tuple[Line, Event
 
 
 def _hello(board: Board, node: int, frame: Frame, at: float) -> Board:
-    return _with_node(board, node, utc_offset=frame.get("utc_offset"), skew=float(frame.get("skew") or 0.0))
+    """With `skew` (seconds the host's clock is ahead of the caller's) the log's own stamps can be believed."""
+    if "skew" not in frame:
+        return board
+    return _with_node(board, node, utc_offset=frame.get("utc_offset"), skew=float(frame["skew"]))
 
 
 def _exit(board: Board, node: int, frame: Frame, at: float) -> Board:

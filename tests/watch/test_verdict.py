@@ -441,3 +441,14 @@ def test_a_rank_that_died_before_it_was_first_looked_at_is_told_by_being_the_onl
     verdict = watched(on, [(0, procs(on, dead=["PP1 TP0"], extra=[zombie]))]).verdict(101.0)
 
     assert (verdict.kind, verdict.rank) == ("failed", "PP1 TP0")
+
+
+def test_a_log_read_from_its_start_has_the_times_of_its_stamps() -> None:
+    on = board(tp=1, pp=1)
+    stamp = 1795963074.0  # 2026-11-29 14:37:54 UTC
+    hello = {"f": "hello", "t": stamp + 900, "utc_offset": 3600, "skew": 5.0}
+    late = watched(on, [(0, hello), (0, log(milestones(""), stamp + 900))])
+    plain = watched(on, [(0, log(milestones(""), stamp + 900))])
+
+    assert late.board.ranks[Rank()].since == stamp - 3600 - 5
+    assert plain.board.ranks[Rank()].since == stamp + 900
