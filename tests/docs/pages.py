@@ -39,7 +39,7 @@ def blocks(page: Path) -> list[Block]:
 
 
 def table(page: str, name: str) -> list[list[str]]:
-    """The rows of the table between `<!-- table NAME -->` and `<!-- end -->`, without its head; backticks are taken off."""
+    """The rows of the table between `<!-- table NAME -->` and `<!-- end -->`, without head and backticks."""
     text = (ROOT / "docs" / page).read_text()
     match = re.search(rf"<!-- table {name} -->\n(.*?)<!-- end -->", text, re.DOTALL)
     assert match, f"{page} has no table {name}"

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from tests.docs.pages import table
-
 from roles.inventory.errors import AllranksError
 from roles.server.commands.deploy import NOT_UP
 from roles.server.state import EXIT_CODES
+from tests.docs.pages import table
 
 
 def test_every_error_is_in_the_table_with_its_code() -> None:
-    kinds = [AllranksError, *AllranksError.__subclasses__()]
+    kinds: list[type[AllranksError]] = [AllranksError, *AllranksError.__subclasses__()]
 
     documented = {row[1]: int(row[0]) for row in table("exit-codes.md", "errors") if row[1]}
 

@@ -1,0 +1,62 @@
+"""Every `inv` command on a page is one that inv takes, and each command's options are all on its page."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from invoke.exceptions import ParseError
+from invoke.parser import Parser, ParserContext
+
+from tasks import namespace
+from tests.docs.pages import PAGES, blocks, table
+
+CONTEXTS: dict[str, ParserContext] = {str(context.name): context for context in namespace.to_contexts()}
+VERBS = ("deploy", "logs", "status", "teardown")
+
+
+def commands() -> list[tuple[str, str]]:
+    """(where, command line) of each `inv` command in a code block that shows what to type."""
+    found = []
+    for page in PAGES:
+        for block in blocks(page):
+            if block.language not in ("", "sh", "console"):
+                continue
+            for number, line in enumerate(block.text.splitlines(), 1):
+                typed = line.strip().removeprefix("$ ")
+                if typed.startswith("inv "):
+                    found.append((f"{page.name}:{block.line + number}", typed))
+    return found
+
+
+@pytest.mark.parametrize(("where", "typed"), commands(), ids=lambda value: str(value).replace(" ", "_"))
+def test_a_command_on_a_page_is_one_that_inv_takes(where: str, typed: str) -> None:
+    words = shlex.split(re.split(r" \| | >|; | && |   ", typed)[0])[1:]
+    if words[0].startswith("-"):
+        return  # inv's own options: --list, --version
+
+    try:
+        parsed = Parser(contexts=CONTEXTS.values()).parse_argv([word for word in words if word != "--help"])
+    except ParseError as error:
+        raise AssertionError(f"{where}: {typed}: {error}") from error
+
+    assert parsed[0].name in CONTEXTS
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_options_of_a_command_are_all_on_its_page(verb: str) -> None:
+    documented = {row[0].split()[0].split("=")[0] for row in table(f"{verb}.md", "options")}
+
+    assert documented == _flags(verb)
+
+
+def _flags(verb: str) -> set[str]:
+    return {f"--{name.replace('_', '-')}" for name in CONTEXTS[verb].args if len(name) > 1}
+
+
+def test_every_command_has_a_page_that_says_its_name_first() -> None:
+    docs = Path(__file__).resolve().parents[2] / "docs"
+    for verb in VERBS:
+        assert (docs / f"{verb}.md").read_text().startswith(f"# inv {verb}"), verb
