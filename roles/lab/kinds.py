@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 from roles.inventory.errors import AllranksError, InputError, Refused
 from roles.lab import userns
@@ -25,7 +26,8 @@ def decide(asked: str) -> tuple[str, str]:
     if asked != "auto":
         return _asked(asked)
     if os.getuid() == 0:
-        trouble = _trouble("NEW_MOUNT | s.NEW_UTS | s.NEW_IPC | s.NEW_PID | s.NEW_NET")
+        trouble = "" if _may_make_links() else "CAP_NET_ADMIN is missing"
+        trouble = trouble or _trouble("NEW_MOUNT | s.NEW_UTS | s.NEW_IPC | s.NEW_PID | s.NEW_NET")
         if not trouble:
             return "namespace", "you are root and namespaces work"
         return "loopback", f"namespaces do not work here, even for root: {trouble}"
@@ -47,6 +49,13 @@ def _asked(kind: str) -> tuple[str, str]:
     if trouble:
         raise Refused(f"user namespaces do not work here: {trouble}", do="--kind loopback needs nothing")
     return kind, "asked for"
+
+
+def _may_make_links() -> bool:
+    """Whether root has CAP_NET_ADMIN (12, <linux/capability.h>): in a container it often has not."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    (effective,) = [line.split()[1] for line in lines if line.startswith("CapEff:")]
+    return bool(int(effective, 16) >> 12 & 1)
 
 
 def _trouble(flags: str) -> str:

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from roles.inventory.errors import AllranksError, InputError, Refused
-from roles.lab import ground, kinds, rootfs, written
-from roles.lab.commands import need
+from roles.lab import ground, kinds, rootfs, userns, written
+from roles.lab.commands import need, run
 from roles.lab.folder import Folder
 from roles.lab.host import LabHost
 from roles.lab.keys import make_key
@@ -124,6 +124,8 @@ def _take_down(folder: Folder, say: Say) -> None:
         return
     for host in hosts_of(folder, record):
         host.crash()
+    if record.holder and record.holder.alive:  # files of the hosts' other users are not the outer user's to remove
+        run([*userns.enter(record), "rm", "-rf", str(folder.path / "hosts")], why="lab disks")
     ground.lift(folder, record)
     written.remove_all(folder)
     for place in (folder.layers, folder.path / "hosts"):

@@ -37,6 +37,8 @@ def main(root: Path, kind: str) -> None:
         "sftp": _sent(ssh, root),
         "hurt": _hurt(second),
     }
+    if kind != "loopback":  # a file of another user of the host's, which is none of this machine's
+        second.exec(["install", "-d", "-o", "1000", "-m", "700", "/tmp/theirs", "/tmp/theirs/too"])
     running = [Process.of(pid) for host in (first, second) for pid in host.pids()]
     roles.lab.down(root, said.append)
     seen["ended"] = len(running)

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +16,10 @@ import pytest
 import roles.lab
 from roles.inventory.errors import AllranksError, InputError, Refused
 from roles.lab import LabHost
+from roles.lab.commands import find
+from roles.lab.kinds import decide
 from roles.lab.process import Process, wait_until
+from tests.lab.fixtures import CLONE
 
 BringUp = Callable[..., list[LabHost]]
 
@@ -182,3 +186,23 @@ def test_status_tells_how_to_reach_each_host(bring_up: BringUp, tmp_path: Path) 
     host.crash()
     (row,) = roles.lab.status(tmp_path)
     assert (row["up"], row["pid"]) == (False, None)
+
+
+def test_a_program_that_is_missing_is_named_with_the_command_that_installs_it(tmp_path: Path) -> None:
+    (tmp_path / "nothing").touch()
+    program = f"""
+import pathlib, roles.lab
+from roles.lab.inside import syscalls
+syscalls.unshare(syscalls.NEW_MOUNT)
+syscalls.mount("", "/", "", syscalls.RECURSIVE | syscalls.PRIVATE)
+syscalls.bind({str(tmp_path / "nothing")!r}, {find("sshd")!r})
+try:
+    roles.lab.up(pathlib.Path({str(tmp_path)!r}), 1, "auto", print)
+except roles.lab.verbs.InputError as error:
+    print(error)
+"""
+    if decide("auto")[0] != "namespace":
+        pytest.skip("hiding a program takes root and namespaces")
+    said = subprocess.check_output([sys.executable, "-c", program], text=True, cwd=CLONE)
+    assert said.startswith("the lab needs sshd, which is not on this machine; as root: ")
+    assert "install openssh-server" in said
