@@ -44,10 +44,12 @@ def render(out: Console, rows: Sequence[Row], silent: Mapping[str, str], looked_
     """The table on `out`; hosts that did not answer are named below it."""
     if rows:
         table = Table(box=None, pad_edge=False, header_style="dim")
-        for name in ("deployment", "state", "since", "ranks", "port", "health", "memory"):
+        memory = ["memory"] if any(row.memory for row in rows) else []
+        names = ("deployment", "state", "since", "ranks", "port", "health", *memory)
+        for name in names:
             table.add_column(name, no_wrap=name in ("state", "since", "ranks"))
         for row in rows:
-            table.add_row(
+            cells = (
                 row.deployment,
                 Text(row.state, style=WORDS.get(row.state, "bad")),
                 ago(now - row.since),
@@ -56,10 +58,11 @@ def render(out: Console, rows: Sequence[Row], silent: Mapping[str, str], looked_
                 str(row.health or ""),
                 ", ".join(f"{host} {used}" for host, used in row.memory.items()),
             )
+            table.add_row(*cells[: len(names)])
         out.print(table)
         for row in rows:
             out.print(f"[dim]{row.deployment}:[/] {escape(row.sentence)} [dim](run {row.run}, by {escape(row.who)})[/]")
-    else:
-        out.print(f"nothing of ours runs on {', '.join(looked_at) or 'any host'}")
+    elif answered := [name for name in looked_at if name not in silent]:
+        out.print(f"nothing of ours runs on {', '.join(answered)}")
     for name, why in silent.items():
-        out.print(f"[bad]{name}: no answer[/] [dim]{escape(why)}[/]")
+        out.print(f"[bad]{name}: no answer:[/] [dim]{escape(why.removeprefix(f'{name}: '))}[/]")
