@@ -67,6 +67,8 @@ class Server:
             choice = told["choices"][0]
             result["text"] = choice["message"]["content"] if "message" in choice else choice["text"]
             result["tokens"] = (told.get("usage") or {}).get("completion_tokens")
+            if status == 200 and result["tokens"] == 0:
+                result["error"] = "HTTP 200, but not one token was generated"
         except (TypeError, KeyError, IndexError):
             result["error"] = error or f"HTTP {status}: {str(told)[:300]}"
         return result

@@ -83,11 +83,15 @@ def status(request: Request, frames: Frames) -> None:
 
 
 def _health(home: Home, told: Json) -> None:
-    """Ask /health where the port is ours: somebody else's 200 would say nothing."""
+    """Ask /health where the port is ours: somebody else's 200 would say nothing.
+
+    Not where a rank is dead: that is the answer already, and SGLang would take 20 s to say 503.
+    """
     from .server_http import Server  # slow to import, and seldom asked for
 
     port = told.get("port") or {}
-    if (port.get("holder") or {}).get("ours"):
+    whole = not told.get("crash") and all(seat["alive"] for seat in told.get("ranks") or ())
+    if whole and (port.get("holder") or {}).get("ours"):
         address = told.get("probe_address") or "127.0.0.1"
         told["health"] = Server(address, port["port"]).health(25.0)[0]
 

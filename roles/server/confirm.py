@@ -135,6 +135,7 @@ class Confirmation:
             if isinstance(stamp, int | float) and frame["f"] not in ("lost_connection", "connected", "failed"):
                 if frame["f"] == "hello":
                     self._skew[node] = stamp - time.time()
+                    frame = {**frame, "skew": self._skew[node]}
                 frame = {**frame, "t": stamp - self._skew.get(node, 0.0)}
             self._frames.put((node, frame))
 

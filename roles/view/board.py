@@ -100,7 +100,7 @@ def health_line(state: Board) -> Text:
         (f"health {state.health.status}" if state.health and state.health.status else "health",
          bool(state.health and state.health.status == 200)),
         ("settings", state.settings is not None),
-        ("generation", bool(state.generation and state.generation.status == 200)),
+        ("generation", bool(state.generation and state.generation.status == 200 and not state.generation.error)),
     )  # fmt: skip
     text = Text()
     for words, good in marks:

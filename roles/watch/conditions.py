@@ -74,5 +74,5 @@ def _http(board: Board) -> Iterator[str]:
                 yield f"setting {setting.name} on {host}: the server does not report it"
     if board.generation is None:
         yield f"generation on {host}: none yet"
-    elif board.generation.status != 200:
+    elif board.generation.status != 200 or board.generation.error:
         yield f"generation on {host}: {board.generation.status or ''} {board.generation.error}".rstrip()

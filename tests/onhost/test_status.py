@@ -31,6 +31,16 @@ def test_a_dead_rank_is_missed_though_main_still_stands(host: OnHost) -> None:
     assert [(seat["label"], seat["pid"], seat["alive"]) for seat in told["ranks"]][1] == ("TP1", victim, False)
 
 
+def test_health_is_not_asked_of_a_server_with_a_dead_rank(host: OnHost) -> None:
+    port = free_port()
+    host.start_server(options="--crash-pause 30 --bind-after 0", port=port, ports=[port])
+    eventually(lambda: (host.run()["port"]["holder"] or {}).get("ours"))
+    os.kill(host.run()["ranks"][0]["pid"], signal.SIGKILL)
+    eventually(lambda: host.run()["crash"])
+    told = host.one("status", "run", run="r1", health=True)
+    assert told["port"]["holder"]["ours"] and told["health"] is None
+
+
 def test_a_killed_main_is_named_before_the_children_that_die_with_it(host: OnHost) -> None:
     host.start_server()
     following = host.follow()
