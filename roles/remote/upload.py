@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 PLACE = """
 import hashlib, os, sys
 target, digest, mode, source = sys.argv[1:5]
+os.umask(0o077)
 target = os.path.expanduser(target)
 folder = os.path.dirname(target)
 os.makedirs(folder, mode=0o700, exist_ok=True)

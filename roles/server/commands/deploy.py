@@ -43,8 +43,8 @@ def run(root: Path, made: Plan, options: Options, *, json: bool) -> int:
     if json:
         print_json(_report(report))
     elif report.already is not None:
-        since = ago(time.time() - (report.already.up or began))
-        out.print(f"{made.name} is up and unchanged since {since} (run {report.run}); --restart starts it anew")
+        age = ago(time.time() - (report.already.up or began))
+        out.print(f"{made.name} has been up for {age}, unchanged (run {report.run}); --restart starts it anew")
     else:
         _print_report(out, report, ledger, options)
     return 0 if report.up else NOT_UP[report.verdict.kind if report.verdict else "failed"]
