@@ -31,7 +31,7 @@ SETTINGS = {
     "version": "0.0-stand-in",
     "internal_states": [{"attention_backend": "torch_native", "admin_api_key": "k3y", "a_dict": {"b": 1}}],
 }
-STARTING = 1.5  # seconds of 503 after the port is bound
+STARTING = 2  # answers of 503 before the first 200
 
 
 def say(text: str) -> None:
@@ -63,7 +63,7 @@ def scheduler(title: str, orphan: bool) -> None:
 
 
 class Answers(BaseHTTPRequestHandler):
-    ready_at = 0.0
+    asked = 0
 
     def _answer(self, status: int, body: object = "") -> None:
         content = (body if isinstance(body, str) else json.dumps(body)).encode()
@@ -74,7 +74,8 @@ class Answers(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         if self.path == "/health":
-            self._answer(200 if time.monotonic() > self.ready_at else 503)
+            Answers.asked += 1
+            self._answer(200 if Answers.asked > STARTING else 503)
         elif self.path == "/get_server_info":
             self._answer(200, SETTINGS)
         else:
@@ -94,7 +95,6 @@ class Answers(BaseHTTPRequestHandler):
 
 def serve(port: int, after: float) -> None:
     time.sleep(after)
-    Answers.ready_at = time.monotonic() + STARTING
     ThreadingHTTPServer(("127.0.0.1", port), Answers).serve_forever()
 
 
