@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from roles.inventory.errors import InputError
 from roles.plan.argv import argv_for, model_path, venv_of
+from roles.plan.flags import refuse
 from roles.plan.gpus import gpus_for, visible_devices
 from roles.plan.network import between_nodes, http_ports, meeting_point, needed_ports, probe_address
 from roles.plan.plan import NodePlan, Plan, Seat
@@ -30,6 +31,8 @@ def plan_for(profile: Profile, hosts: Sequence[Host], name: str | None = None) -
     here = Counter(place.node for place in ranks)
     nodes = tuple(_node(profile, hosts, node, here[node], name) for node in range(len(hosts)))
     seats = tuple(_seat(profile, nodes[place.node], place) for place in ranks)
+    if profile.sglang is not None:
+        refuse(nodes[0].argv, profile.sglang, profile.name)
     return Plan(
         name=name,
         profile=profile,
