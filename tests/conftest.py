@@ -41,8 +41,7 @@ def _lab() -> Iterator[list[LabHost]]:
 def hosts(_lab: list[LabHost]) -> Iterator[list[LabHost]]:
     """Three lab hosts, each as one that was just set up."""
     yield _lab
-    for host in _lab:
-        labs.clean(host)
+    labs.clean(_lab)
 
 
 @pytest.fixture

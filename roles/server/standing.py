@@ -21,6 +21,7 @@ class Standing:
     profile: str
     hosts: tuple[str, ...]
     nodes: dict[int, tuple[str, Summary]] = field(default_factory=dict)  # node -> (host, summary)
+    heard: frozenset[str] = frozenset()  # hosts that answered, whether or not they know of it
 
     @property
     def head(self) -> Summary:
@@ -45,8 +46,17 @@ class Standing:
     @property
     def silent(self) -> list[str]:
         """Hosts of the run that did not answer."""
-        heard = {host for host, _ in self.nodes.values()}
-        return [host for host in self.hosts if host not in heard]
+        return [host for host in self._missing if host not in self.heard]
+
+    @property
+    def over(self) -> list[str]:
+        """Hosts of the run that answered and have nothing of it any more: their part was stopped."""
+        return [host for host in self._missing if host in self.heard]
+
+    @property
+    def _missing(self) -> list[str]:
+        # by node, not by name: a host may have been asked under another name of it
+        return [host for node, host in enumerate(self.hosts) if node not in self.nodes]
 
 
 def port_of(summary: Summary) -> int | None:
@@ -71,14 +81,14 @@ def ask(
     return each(remotes, one)
 
 
-def gather(found: Iterable[tuple[str, Summary]]) -> list[Standing]:
-    """(host, summary) pairs -> whole runs, newest last."""
+def gather(found: Iterable[tuple[str, Summary]], heard: Iterable[str] = ()) -> list[Standing]:
+    """(host, summary) pairs -> whole runs, newest last. `heard`: the hosts that answered."""
     standings: dict[str, Standing] = {}
+    answered = frozenset(heard)
     for host, summary in found:
-        standing = standings.setdefault(
-            summary["run"],
-            Standing(summary["run"], summary["deployment"], summary["profile"], tuple(summary.get("hosts") or (host,))),
-        )
+        run, deployment, profile = (summary[key] for key in ("run", "deployment", "profile"))
+        of = tuple(summary.get("hosts") or (host,))
+        standing = standings.setdefault(run, Standing(run, deployment, profile, of, heard=answered))
         standing.nodes[int(summary.get("node") or 0)] = (host, summary)
     return sorted(standings.values(), key=lambda standing: (standing.started, standing.run))
 

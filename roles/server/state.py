@@ -50,6 +50,8 @@ def _judged(run: Standing, dead: list[tuple[str, dict[str, Any]]]) -> tuple[str,
     summaries = list(run.nodes.values())
     if all(summary.get("stopped") for _, summary in summaries):
         return "stopped", "stopped on request"
+    if run.over:
+        return "gone", f"its part on {', '.join(run.over)} is stopped already; inv teardown ends the rest"
     was_up = run.up is not None
     ended = "lost" if was_up else "failed"
     if crash := next(((host, s["crash"]) for host, s in summaries if s.get("crash")), None):

@@ -40,9 +40,9 @@ class Hosts:
                 if isinstance(outcome.error, AllranksError):
                     self.silent[name] = outcome.error
                 found += [(name, summary) for summary in outcome.value or []]
-            for run in standing.gather(found):
+            for run in standing.gather(found, asked - self.silent.keys()):
                 self._add(run.silent)
-        return standing.gather(found)
+        return standing.gather(found, asked - self.silent.keys())
 
     def _add(self, names: Sequence[str]) -> None:
         for name in names:

@@ -75,5 +75,7 @@ def test_a_teardown_with_one_host_silent_stops_the_other_and_says_what_may_be_le
     assert "lab2" in half.err
     assert seen.servers(hosts[0]) == []
     hosts[1].sshd_start()
+    (row,) = pair.inv("status", "--json").json["deployments"]
+    assert "lab1 is stopped already" in row["sentence"]
     pair.ok("teardown")
     assert seen.servers(hosts[1]) == []
