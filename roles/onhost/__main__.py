@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from typing import List, Optional
 
 from .frames import Frames
 from .hello import greeting
-from .problems import HostError, from_os
+from .problems import HostError, fault, from_os
 from .request import Lines, Request
 
 VERBS = ("facts", "start", "follow", "log", "stop", "status", "forget", "lease")
@@ -61,24 +62,14 @@ def main(argv: Optional[List[str]] = None) -> int:
             raise from_os(error) from None
         except (HostError, KeyboardInterrupt):
             raise
-        except Exception as error:  # a fault of ours: where it is, in one line
-            raise HostError("internal", _place(error), "report this line") from None
+        except Exception as error:
+            raise fault(error) from None
     except KeyboardInterrupt:
         return 130
     except HostError as problem:
-        try:
-            frames.send("error", code=problem.code, message=problem.message, do=problem.do, **problem.more)
-        except OSError:
-            pass
+        with contextlib.suppress(OSError):
+            frames.error(problem)
         return 1
-
-
-def _place(error: BaseException) -> str:
-    at = error.__traceback__
-    while at is not None and at.tb_next is not None:
-        at = at.tb_next
-    where = f"{os.path.basename(at.tb_frame.f_code.co_filename)}:{at.tb_lineno}" if at else "?"
-    return f"{type(error).__name__} at {where}: {error}"[:500]
 
 
 if __name__ == "__main__":

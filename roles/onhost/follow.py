@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
 import threading
 import time
 from typing import Any, Callable, Optional
 
-from . import gpu, leases
+from . import gpu
+from .commands import Commands
 from .frames import Frames
 from .probe import Probe
-from .problems import HostError
-from .record import note
+from .problems import fault, from_os
 from .request import Lines, Request
 from .session import Session
 from .state import Home, Run
@@ -33,7 +32,7 @@ class Follower:
     def __init__(self, request: Request, frames: Frames, lines: Lines) -> None:
         self.run: Run = Home(request.text("workdir")).run(request.run_id())
         self.request, self.frames, self.lines = request, frames, lines
-        self.lease = request.maybe("lease", str)  # held by the client that started this run, kept by its beats
+        self.commands = Commands(self.run, request.maybe("lease", str), self.send)
         self.over, self.ours = threading.Event(), threading.Event()  # the run has ended; its port is held by it
         self._wake_out, self._wake_in = os.pipe()
         port = request.maybe("port", int) or self.run.state.get("port")
@@ -49,7 +48,7 @@ class Follower:
         self._thread(self._beat)
         probe = self.request.maybe("probe", dict)
         if probe is not None:
-            Probe(Request(probe), self.run, _or_end(self.send), self.ours).start()
+            Probe(Request(probe), self.run, self._or_end(self.send), self.ours).start()
         if self.request.flag("gpus", False):
             self._thread(self._gpus)
         if self.request.flag("log", True):
@@ -57,11 +56,25 @@ class Follower:
         if self.request.flag("watch", True):
             self._thread(self._watch)
 
-    @staticmethod
-    def _thread(work: Callable[[], None]) -> threading.Thread:
-        thread = threading.Thread(target=_or_end(work), name=work.__name__, daemon=True)
+    def _thread(self, work: Callable[[], None]) -> threading.Thread:
+        thread = threading.Thread(target=self._or_end(work), name=work.__name__, daemon=True)
         thread.start()
         return thread
+
+    def _or_end(self, work: Callable[..., None]) -> Callable[..., None]:
+        """In a thread: when nobody reads our frames any more, or on a fault of ours, all of them end."""
+
+        def wrapped(*args: Any, **named: Any) -> None:
+            try:
+                work(*args, **named)
+            except BrokenPipeError:
+                os._exit(0)
+            except Exception as error:
+                self.frames.deaf = True
+                self.frames.error(from_os(error) if isinstance(error, OSError) else fault(error))
+                os._exit(1)
+
+        return wrapped
 
     def _log(self) -> None:
         tail = Tail(self.run.log, int(self.request.number("from", 0)))
@@ -108,8 +121,7 @@ class Follower:
             now = time.monotonic()
             if line is not None:
                 heard = now
-                self._renew()
-                if self._obey(line):
+                if self.commands.obey(line):
                     self.frames.send("end")
                     return
             elif self.lines.closed or now - heard > patience:
@@ -117,56 +129,6 @@ class Follower:
         code = self.run.exit_code()
         self.send("exit", code=code, **_signal(code))
         self.frames.send("end")
-
-    def _obey(self, line: bytes) -> bool:
-        """Serve one command; True means end."""
-        try:
-            command = json.loads(line).get("c")
-        except (ValueError, AttributeError):
-            return False
-        if command == "up":
-            self._drop()
-            self._up()
-        return bool(command == "end")
-
-    def _renew(self) -> None:
-        """Whoever changes something here and listens keeps the lease on it; one that was taken over is told once."""
-        if self.lease:
-            try:
-                leases.renew(Home(self.run.home), self.lease)
-            except HostError as taken:
-                self.lease = None
-                self.send("lease", held=False, message=taken.message, do=taken.do)
-            except OSError:
-                pass  # a full disk: it ends by itself
-
-    def _drop(self) -> None:
-        if self.lease:
-            with contextlib.suppress(OSError):
-                leases.drop(Home(self.run.home), self.lease)
-            self.lease = None
-
-    def _up(self) -> None:
-        """The client has seen every condition met: write down when, and who is who."""
-        session = Session(self.run)
-        session.look()
-        with contextlib.suppress(OSError):
-            note(session)
-            ranks = [{key: seat[key] for key in ("label", "title", "pid", "start")} for seat in session.ranks()]
-            self.run.write("up.json", {"t": round(time.time(), 3), "ranks": ranks})
-            self.send("noted", what="up")
-
-
-def _or_end(work: Callable[..., None]) -> Callable[..., None]:
-    """In a thread: when nobody reads our frames any more there is nothing left to do, here or elsewhere."""
-
-    def wrapped(*args: Any, **named: Any) -> None:
-        try:
-            work(*args, **named)
-        except BrokenPipeError:
-            os._exit(0)
-
-    return wrapped
 
 
 def _signal(code: Optional[int]) -> Any:

@@ -8,6 +8,8 @@ import threading
 import time
 from typing import Any
 
+from .problems import HostError
+
 
 class Frames:
     """The way out. Nothing is queued: a writer waits for the reader, so memory stays flat.
@@ -35,3 +37,7 @@ class Frames:
                 if not self.deaf:
                     raise BrokenPipeError from None
             self.last = time.monotonic()
+
+    def error(self, problem: HostError) -> None:
+        """The frame that ends a verb which could not be carried out."""
+        self.send("error", code=problem.code, message=problem.message, do=problem.do, **problem.more)

@@ -32,3 +32,12 @@ def from_os(error: OSError) -> HostError:
     text = error.strerror or (os.strerror(error.errno) if error.errno else str(error))
     do = WHAT_TO_DO.get(error.errno or 0, "look at that path on the host")
     return HostError("missing" if missing else "internal", where + text, do)
+
+
+def fault(error: BaseException) -> HostError:
+    """A fault of this program: what and where, in one line."""
+    at = error.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    where = f"{os.path.basename(at.tb_frame.f_code.co_filename)}:{at.tb_lineno}" if at else "?"
+    return HostError("internal", f"{type(error).__name__} at {where}: {error}"[:500], "report this line")

@@ -1,0 +1,60 @@
+"""What the client says while it follows: it is there, the run is up, it has had enough."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from typing import Callable, Optional
+
+from . import leases
+from .problems import HostError
+from .record import note
+from .session import Session
+from .state import Home, Run
+
+
+class Commands:
+    """`lease`: held by the client that started this run, and kept by whatever it says."""
+
+    def __init__(self, run: Run, lease: Optional[str], send: Callable[..., None]) -> None:
+        self.run, self.lease, self.send = run, lease, send
+
+    def obey(self, line: bytes) -> bool:
+        """Carry out one command; True means end."""
+        self._renew()
+        try:
+            command = json.loads(line).get("c")
+        except (ValueError, AttributeError):
+            return False
+        if command == "up":
+            self._drop()
+            self._up()
+        return bool(command == "end")
+
+    def _renew(self) -> None:
+        """Whoever changes something here and listens keeps the lease on it; one that was taken over is told once."""
+        if self.lease:
+            try:
+                leases.renew(Home(self.run.home), self.lease)
+            except HostError as taken:
+                self.lease = None
+                self.send("lease", held=False, message=taken.message, do=taken.do)
+            except OSError:
+                pass  # a full disk: it ends by itself
+
+    def _drop(self) -> None:
+        if self.lease:
+            with contextlib.suppress(OSError):
+                leases.drop(Home(self.run.home), self.lease)
+            self.lease = None
+
+    def _up(self) -> None:
+        """The client has seen every condition met: write down when, and who is who."""
+        session = Session(self.run)
+        session.look()
+        with contextlib.suppress(OSError):
+            note(session)
+            ranks = [{key: seat[key] for key in ("label", "title", "pid", "start")} for seat in session.ranks()]
+            self.run.write("up.json", {"t": round(time.time(), 3), "ranks": ranks})
+            self.send("noted", what="up")
