@@ -26,7 +26,9 @@ HOST = "a host, several (a,b) or a group of inventory/hosts.yml"
 PROFILE = "a profile: the name of a file in inventory/profiles"
 NAME = "a deployment (profile@host) or the beginning of a run's id"
 SET = "override a value of the profile for this time: --set max_running_requests=2048 (repeatable)"
+SGLANG = "hold the flags against this SGLang release (default: the profile's `sglang`)"
 JSON = "print one JSON object instead of text"
+PARALLEL = "so many hosts at once (30; more than sshd's MaxStartups matters only on a shared jump host)"
 WAIT = "seconds to wait while another operator's command changes the same (default: say whose, and end with 3)"
 NEW_KEY = "take the host key of a host never seen before (a changed key is refused all the same)"
 
@@ -73,20 +75,19 @@ def plan(host: str | None, profile: str | None, overrides: Sequence[str] | None)
     return plan_for(inventory.profile(profile or "", overrides or ()), inventory.hosts(host or ""))
 
 
-@command(help={"host": HOST, "profile": PROFILE, "set": SET, "json": JSON}, iterable=["set"])
+@command(help={"host": HOST, "profile": PROFILE, "set": SET, "sglang": SGLANG, "json": JSON}, iterable=["set"])
 def show(
     c: Context,
     host: str | None = None,
     profile: str | None = None,
     set: Sequence[str] | None = None,
+    sglang: str | None = None,
     json: bool = False,
 ) -> int:
     """Print the plan of a deploy: ranks, GPUs, environment, launch script. Connects nowhere."""
-    from roles.view.show import as_json, show
+    from roles.server.commands import show
 
-    made = plan(host, profile, set)
-    print(as_json(made) if json else show(made), end="")
-    return 0
+    return show.run(plan(host, profile, set), sglang, json=json)
 
 
 @command(
@@ -99,6 +100,12 @@ def show(
         "replace": "also stop other deployments of ours that hold its ports or GPUs",
         "keep": "leave what is left of a failed run running",
         "wait": WAIT,
+        "replicas": "a deployment of its own on each host, independent of the others",
+        "batch": "replicas: so many hosts at a time; no further batch after a failure (default: all at once)",
+        "max-failures": "replicas: go on as long as no more than so many are not up",
+        "rolling": "replicas, one host after the other: each is replaced only when the one before it is up",
+        "parallel": PARALLEL,
+        "deadline": "replicas: seconds until a host must be up; after that it is left as it is and counts as failed",
         "accept-new-host-key": NEW_KEY,
     },
     iterable=["set"],
@@ -112,16 +119,26 @@ def deploy(
     replace: bool = False,
     keep: bool = False,
     wait: float = 0.0,
+    replicas: bool = False,
+    batch: int = 0,
+    max_failures: int = 0,
+    rolling: bool = False,
+    parallel: int = 30,
+    deadline: float = 0.0,
     json: bool = False,
     accept_new_host_key: bool = False,
 ) -> int:
     """Start a profile on hosts and wait until every rank has answered."""
-    made = plan(host, profile, set)
-    from roles.server.commands.deploy import run
+    made = None if replicas or rolling else plan(host, profile, set)
+    from roles.server.commands import deploy as one
+    from roles.server.commands import replicas as several
     from roles.server.deploy import Options
 
     options = Options(restart, replace, keep, accept_new_host_key, wait, tuple(set or ()))
-    return run(ROOT, made, options, json=json)
+    rollout = several.rollout(made is None, batch, max_failures, rolling, parallel, deadline)
+    if made is None:
+        return several.run(ROOT, host, profile, options, rollout, json=json)
+    return one.run(ROOT, made, options, json=json)
 
 
 @command(

@@ -75,3 +75,15 @@ class Different(AllranksError):
     """It runs, but not as it was asked to."""
 
     exit_code = 8
+
+
+class SomeHosts(AllranksError):
+    """Of several hosts or deployments some did what was asked. Each has said what became of it."""
+
+    exit_code = 10
+
+
+class NoHost(AllranksError):
+    """Of several hosts or deployments none did what was asked. Each has said why."""
+
+    exit_code = 11

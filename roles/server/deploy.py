@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from roles.inventory.errors import AllranksError, Refused
+from roles.inventory.errors import AllranksError, NotYet, Refused
 from roles.ledger import Ledger, Record
 from roles.plan import Plan
 from roles.server import check, secrets
@@ -118,8 +118,8 @@ def _confirmed(
     confirmation = Confirmation(deployment, run, observer, ledger.path(run.id))
     try:
         verdict = confirmation.wait()
-    except KeyboardInterrupt:
-        ledger.close(run.id, "detached", "left loading (Ctrl-C)", time.time())
+    except (KeyboardInterrupt, NotYet) as error:  # NotYet: the observer has waited as long as it was told to
+        ledger.close(run.id, "detached", f"left loading ({error or 'Ctrl-C'})", time.time())
         raise
     left: list[str] = []
     ours = deployment.lease.id is not None  # else somebody else's run was only watched: theirs to clean up

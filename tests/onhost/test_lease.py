@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import time
+from typing import Any
 
 from tests.onhost.driver import Frame, OnHost, eventually, free_port
 
 
-def claim(who: str, what: str = "deploying", **covered: object) -> Frame:
+def claim(who: str, what: str = "deploying", **covered: Any) -> Frame:
     """A claim of an operator's command, whose id is their name."""
     return {"id": who, "who": f"{who}@desk", "pid": 4242, "what": what, **covered}
 
 
-def ask(host: OnHost, who: str, **covered: object) -> Frame:
+def ask(host: OnHost, who: str, **covered: Any) -> Frame:
     """The answer about the lease that comes with the facts."""
     facts = host.one("facts", "facts", gpus=False, claim=claim(who, **covered))
     return dict(facts["lease"])
