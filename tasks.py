@@ -91,6 +91,24 @@ def show(
 
 
 @command(
+    help={"host": HOST, "profile": PROFILE, "set": SET, "json": JSON, "accept-new-host-key": NEW_KEY}, iterable=["set"]
+)
+def check(
+    c: Context,
+    host: str | None = None,
+    profile: str | None = None,
+    set: Sequence[str] | None = None,
+    json: bool = False,
+    accept_new_host_key: bool = False,
+) -> int:
+    """Look at the hosts before a deploy: everything that could not work is said now. Changes nothing."""
+    made = plan(host, profile, set)
+    from roles.server.commands import check
+
+    return check.run(made, json=json, accept_new=accept_new_host_key)
+
+
+@command(
     help={
         "host": HOST,
         "profile": PROFILE,
@@ -266,4 +284,6 @@ def say(text: str) -> None:
     print(text, flush=True)
 
 
-namespace = Collection(show, deploy, status, logs, teardown, unlock, Collection("lab", lab_up, lab_status, lab_down))
+namespace = Collection(
+    show, check, deploy, status, logs, teardown, unlock, Collection("lab", lab_up, lab_status, lab_down)
+)

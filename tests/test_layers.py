@@ -1,6 +1,6 @@
 """Imports point one way. This reads the source of every room and fails where one looks up or sideways.
 
-tasks → server, bench, lab → remote, ledger, view → plan, watch → inventory;  onhost: the standard library only
+tasks → server, bench, lab → remote, ledger, view → check → plan, watch → inventory;  onhost: the standard library only
 """
 
 import ast
@@ -17,10 +17,11 @@ MAY_IMPORT = {
     "inventory": set(),
     "plan": {"inventory"},
     "watch": {"inventory"},
+    "check": {"plan", "watch", "inventory"},
     "remote": {"plan", "watch", "inventory", "onhost"},  # only remote ships the program for the hosts
     "ledger": {"plan", "watch", "inventory"},
-    "view": {"plan", "watch", "inventory"},
-    "server": {"remote", "ledger", "view", "plan", "watch", "inventory"},
+    "view": {"check", "plan", "watch", "inventory"},
+    "server": {"remote", "ledger", "view", "check", "plan", "watch", "inventory"},
     "bench": {"remote", "ledger", "view", "plan", "watch", "inventory"},
     "lab": {"remote", "ledger", "view", "plan", "watch", "inventory"},
     "onhost": set(),
@@ -46,7 +47,7 @@ DOORS = {
 }
 
 # Rooms that only turn values into values, and what would reach out of them.
-PURE = {"plan", "watch"}
+PURE = {"plan", "watch", "check"}
 REACHING_OUT = {"subprocess", "socket", "threading", "multiprocessing", "asyncio", "random", "urllib", "http"}
 
 

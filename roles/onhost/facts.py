@@ -28,6 +28,8 @@ def facts(request: Request, frames: Frames) -> None:
     asked = (gpu.ask_gpus(), gpu.ask_holders()) if wants_gpus else (None, None)
     home, uid = Home(request.text("workdir")), os.getuid()
     lease = asked_with_facts(home, request)
+    venv = _venv(request.maybe("venv", str), request.maybe("python", str), request.maybe("pythonpath", str))
+    closer = _closer(home, request.maybe("look", dict), venv)
     runs = summaries(home)
     told: Dict[str, Any] = dict(
         greeting(),
@@ -37,7 +39,7 @@ def facts(request: Request, frames: Frames) -> None:
         arch=os.uname().machine,
         workdir=home.path,
         ports={str(port): {"holder": _holder(port, runs)} for port in request.many("ports", int)},
-        venv=_venv(request.maybe("venv", str), request.maybe("python", str), request.maybe("pythonpath", str)),
+        venv=venv,
         models={path: os.path.exists(os.path.expanduser(path)) for path in request.many("models", str)},
         disk_free_mib=_free(home.path),
         shm_free_mib=_free("/dev/shm"),
@@ -51,7 +53,18 @@ def facts(request: Request, frames: Frames) -> None:
     told["gpu_holders"] = [_named(row, runs) for row in gpu.holders(asked[1], told["gpus"])]
     if error:
         told["gpu_error"] = error
+    if closer:
+        told["look"] = closer.answer(runs)
     frames.send("facts", **told)
+
+
+def _closer(home: Home, asked: Optional[Json], venv: Optional[Json]) -> Any:
+    """The closer look that a check asks for; other facts do without its modules."""
+    if asked is None:
+        return None
+    from .look import Look
+
+    return Look(home, Request(asked), venv["sglang"] if venv else None)
 
 
 def _whose(pid: Optional[int], runs: List[Json]) -> Json:
@@ -90,14 +103,15 @@ def _found(program: str, pythonpath: Optional[str]) -> Optional[str]:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return (done.stdout.decode("utf-8", "replace").strip().splitlines() or [None])[-1]
+    lines = done.stdout.decode("utf-8", "replace").strip().splitlines()
+    return lines[-1] if lines else None
 
 
 def _venv(venv: Optional[str], python: Optional[str], pythonpath: Optional[str]) -> Optional[Json]:
     """Is SGLang there? Read from the name of its dist-info folder; where there is none, Python is asked (50 ms)."""
     if not venv and not (python and "/" in python):
         program = shutil.which(python or "python3")
-        return program and {"python": program, "exists": True, "sglang": _found(program, pythonpath)}
+        return {"python": program, "exists": True, "sglang": _found(program, pythonpath)} if program else None
     program = os.path.expanduser(python or os.path.join(venv or "", "bin", "python"))
     root = os.path.expanduser(venv) if venv else os.path.dirname(os.path.dirname(program))
     found = [

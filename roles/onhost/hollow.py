@@ -11,7 +11,7 @@ import sys
 import types
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
-from typing import Any, Dict, Iterator, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 NEEDED = {"msgspec", "packaging", "typing_extensions"}  # small, and the parser is built out of what they compute
 ELSEWHERE = {"org", "npu", "musa", "hpu", "xpu", "mps"}  # of other platforms: these must be missing, not hollow
@@ -93,7 +93,8 @@ class Finder(MetaPathFinder, Loader):
     """Asked first: everything but Python itself, SGLang and the few that are needed is hollow."""
 
     def __init__(self, standard: Sequence[str]) -> None:
-        self.standard, self.halves = set(standard), []  # type: Tuple[set[str], List[str]]
+        self.standard = set(standard)
+        self.halves: List[str] = []
         self._own: Dict[str, Any] = {}
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Optional[ModuleSpec]:

@@ -60,6 +60,16 @@ class Remote:
                 self._connection = open_connection(self.host, accept_new=self._accept_new, timeout=self._timeout)
             return self._connection
 
+    def has_sftp(self) -> bool:
+        """Whether the host's sshd has the SFTP subsystem. Without it files go over a plain channel."""
+        try:
+            sftp = paramiko.SFTPClient.from_transport(self.connection().transport)
+        except (paramiko.SSHException, EOFError, OSError):
+            return False
+        if sftp is not None:
+            sftp.close()
+        return sftp is not None
+
     def ask(self, verb: str, request: Mapping[str, Any], *, timeout: float = 60.0) -> list[Frame]:
         """Run a verb to its end and give its frames, without hello and end.
 

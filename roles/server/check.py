@@ -1,122 +1,64 @@
-"""Facts of each host + plan -> findings. What can be seen to be wrong is said at once, before anything starts."""
+"""The story of `inv check`: one question to each host, every finding at once, nothing changed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
 from dataclasses import dataclass
-from typing import Any
 
-from roles.inventory.errors import Refused
-from roles.plan import NodePlan, Plan
-
-Facts = dict[str, Any]
-
-SKEW = 30.0  # seconds between this clock and a host's before it is said
+from roles.check import Facts, Finding, findings
+from roles.inventory.errors import AllranksError, Unreachable
+from roles.plan import Plan
+from roles.server.deployment import Deployment
 
 
 @dataclass(frozen=True)
-class Finding:
-    """One thing found on one host. `level` is "refusal" or "warning"."""
+class Checked:
+    """What a check found. `facts`: what each host said, in the plan's order; none where one did not answer."""
 
-    level: str
-    host: str
-    found: str
-    do: str = ""
+    plan: Plan
+    findings: tuple[Finding, ...]
+    facts: tuple[Facts, ...]
+    seconds: float
 
-    def __str__(self) -> str:
-        return f"{self.host}: {self.found}" + (f"; {self.do}" if self.do else "")
-
-
-def findings(plan: Plan, facts: Sequence[Facts], *, ours: Sequence[str] = (), now: float) -> list[Finding]:
-    """Hold each node's facts against its plan.
-
-    Args: ours: runs that will be stopped before the start (their ports and memory do not count as taken);
-    now: this machine's clock (epoch seconds), read when the facts arrived.
-    """
-    found: list[Finding] = []
-    for node, fact in zip(plan.nodes, facts, strict=True):
-        found += _ports(node, fact, ours) + _python(node, fact) + _model(plan, node, fact) + _gpus(node, fact)
-        skew = float(fact["t"]) - now
-        if abs(skew) > SKEW:
-            found.append(
-                Finding("warning", node.host.name, f"its clock is {skew:+.0f} s from this machine's", "set it (NTP)")
-            )
-    versions = {fact["venv"]["sglang"] for fact in facts if fact.get("venv") and fact["venv"].get("sglang")}
-    if len(versions) > 1:
-        found.append(
-            Finding("refusal", plan.name, f"the hosts have different SGLang versions: {', '.join(sorted(versions))}")
-        )
-    return found
+    @property
+    def exit_code(self) -> int:
+        """0, 3 when a deploy would be refused, 4 when a host did not answer."""
+        if any(finding.topic == "ssh" and finding.level == "refusal" for finding in self.findings):
+            return Unreachable.exit_code
+        return 3 if any(finding.level == "refusal" for finding in self.findings) else 0
 
 
-def refuse(found: Sequence[Finding]) -> None:
-    """Raise Refused with every refusal, a line each."""
-    refusals = [finding for finding in found if finding.level == "refusal"]
-    if refusals:
-        raise Refused("\n".join(str(finding) for finding in refusals))
-
-
-def _ports(node: NodePlan, fact: Facts, ours: Sequence[str]) -> list[Finding]:
-    found = []
-    for port, entry in fact["ports"].items():
-        holder = entry.get("holder")
-        if not holder or holder.get("run") in ours:
-            continue
-        if holder.get("run"):
-            what = f"port {port} is held by the deployment {holder.get('deployment')} (run {holder['run']})"
-            do = f"inv teardown --name {holder.get('deployment')}, or --replace"
-        else:
-            what = f"port {port} is held by {described(holder)}"
-            do = "end it or choose another port (--set port=…)"
-        found.append(Finding("refusal", node.host.name, what, do))
-    return found
-
-
-def described(holder: dict[str, Any]) -> str:
-    """A process that holds something: pid, user and command line, as far as they could be read."""
-    user = f" of {holder['user']}" if holder.get("user") else ""
-    if holder.get("pid") is None:
-        return f"a process{user} that this login may not see"
-    return f"pid {holder['pid']}{user}: {holder.get('cmdline') or holder.get('title') or '?'}"
-
-
-def _python(node: NodePlan, fact: Facts) -> list[Finding]:
-    venv = fact.get("venv")
-    if not venv:
-        return []
-    if not venv.get("exists"):
-        return [
-            Finding(
-                "refusal", node.host.name, f"there is no Python at {venv['python']}", "correct `venv` in the inventory"
-            )
+def check(plan: Plan, *, accept_new: bool = False) -> Checked:
+    """Ask every host of a plan and hold the answers against it. A host that does not answer is a finding too."""
+    began = time.time()
+    with Deployment(plan, accept_new=accept_new) as deployment:
+        outcomes = deployment.ask()
+        now = time.time()
+        silent = [
+            _silent(node.host.name, outcome.error)
+            for node, outcome in zip(plan.nodes, outcomes, strict=True)
+            if outcome.error
         ]
-    if not venv.get("sglang"):
-        return [
-            Finding("refusal", node.host.name, f"{venv['python']} has no sglang", "install it there, or correct `venv`")
-        ]
-    return []
+        if silent:
+            return Checked(plan, tuple(silent), (), time.time() - began)
+        facts = [outcome.unwrap() for outcome in outcomes]
+        for remote, fact in zip(deployment.remotes, facts, strict=True):
+            fact["sftp"] = remote.has_sftp()
+        ours = [run.run for run in deployment.standing(facts) if run.alive and run.deployment == plan.name]
+        found = [*_reached(deployment, facts), *findings(plan, facts, ours=ours, now=now)]
+    return Checked(plan, tuple(found), tuple(facts), time.time() - began)
 
 
-def _model(plan: Plan, node: NodePlan, fact: Facts) -> list[Finding]:
-    path = str(plan.expected["model_path"])
-    if path.startswith("/") and fact.get("models", {}).get(path) is False:
-        return [Finding("refusal", node.host.name, f"there is no model at {path}", "copy it there, or correct `model`")]
-    return []
+def _silent(host: str, error: Exception) -> Finding:
+    do = error.do if isinstance(error, AllranksError) else ""
+    text = error.message if isinstance(error, AllranksError) else str(error)
+    return Finding("refusal", "ssh", host, text.removeprefix(f"{host}: "), do)
 
 
-def _gpus(node: NodePlan, fact: Facts) -> list[Finding]:
-    if not node.gpus:
-        return []
-    there = {gpu["index"] for gpu in fact.get("gpus") or []}
-    lacking = [gpu for gpu in node.gpus if gpu not in there]
-    if not lacking:
-        return []
-    why = fact.get("gpu_error") or f"nvidia-smi lists {sorted(there)}"
+def _reached(deployment: Deployment, facts: list[Facts]) -> list[Finding]:
+    """How each host was reached."""
+    pairs = zip(deployment.plan.nodes, facts, strict=True)
     return [
-        Finding(
-            "refusal",
-            node.host.name,
-            f"GPU {', '.join(map(str, lacking))} of the plan is not there ({why})",
-            "correct `gpus` in the inventory or the driver on the host",
-        )
+        Finding("ok", "ssh", node.host.name, f"{fact.get('user')}@{node.host.address}, its key is the known one")
+        for node, fact in pairs
     ]

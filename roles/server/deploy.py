@@ -6,10 +6,11 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from roles import check
 from roles.inventory.errors import AllranksError, NotYet, Refused
 from roles.ledger import Ledger, Record
 from roles.plan import Plan
-from roles.server import check, secrets
+from roles.server import secrets
 from roles.server.confirm import Confirmation, Observer
 from roles.server.deployment import Deployment
 from roles.server.run import Run, new_id

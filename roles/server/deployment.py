@@ -6,13 +6,15 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from roles.check import Facts, question
 from roles.inventory.errors import AllranksError, Unreachable
 from roles.plan import NodePlan, Plan
 from roles.remote import Outcome, Remote, each
-from roles.server.check import Facts
 from roles.server.lease import Claim, Lease
 from roles.server.run import Run
 from roles.server.standing import Standing, gather
+
+PATIENCE = 180.0  # seconds for the facts: from a cold disk SGLang's parser alone may take two minutes
 
 
 class Deployment:
@@ -36,6 +38,10 @@ class Deployment:
 
     def facts(self) -> list[Facts]:
         """One question to each host. Raises: Unreachable naming every host that did not answer."""
+        return _all(self.ask(claim=True))
+
+    def ask(self, *, claim: bool = False) -> list[Outcome[tuple[Remote, NodePlan], Facts]]:
+        """The same, with each host's answer or error. `claim`: take the lease with it."""
 
         def one(remote: Remote, node: NodePlan) -> Facts:
             path = str(self.plan.expected["model_path"])
@@ -46,11 +52,13 @@ class Deployment:
                 "python": node.argv[0],
                 "pythonpath": node.environment.get("PYTHONPATH"),
                 "models": [path] if path.startswith("/") else [],
-                "claim": self.lease.claim.of(self.plan.name, node),
+                "claim": self.lease.claim.of(self.plan.name, node) if claim else None,
+                "look": question(self.plan, node),
             }
-            return remote.one("facts", request, "facts")
+            facts = remote.one("facts", request, "facts", timeout=PATIENCE)
+            return {**facts, "shell_noise": remote.shell_noise}
 
-        return _all(self._each(one))
+        return self._each(one)
 
     def standing(self, facts: Sequence[Facts]) -> list[Standing]:
         """The runs that the facts of each host told of."""

@@ -14,11 +14,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from roles.check import Facts
 from roles.inventory.errors import AllranksError, Leased
 from roles.plan import NodePlan
 from roles.remote import Remote, each
 from roles.remote.connect import jitter
-from roles.server.check import Facts
 from roles.server.run import who
 
 T = TypeVar("T")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from roles.inventory.errors import Lost, NeverUp, NotYet
-from roles.server.check import described
+from roles.check.finding import described
 from roles.server.standing import Standing, holder_of
 
 EXIT_CODES = {

@@ -1,0 +1,43 @@
+"""The login: its shell, file transfer, clock, and whether what it starts outlives it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from roles.check.finding import Finding, Node
+
+SKEW = 30.0  # seconds between this clock and a host's before it is said
+
+
+def look(node: Node) -> Iterator[Finding]:
+    """Everything about the login."""
+    facts = node.facts
+    user = facts.get("user") or "?"
+    yield node.ok("login", f"answers as {user}, Python {facts.get('python')}, kernel {facts.get('kernel')}")
+    yield from _shell(node)
+    if facts.get("sftp") is False:
+        do = "nothing: files go over a plain channel instead; to have it, enable `Subsystem sftp` in sshd_config"
+        yield node.warning("sftp", "its sshd has no SFTP subsystem", do)
+    if facts.get("kill_user_processes"):
+        what = "systemd ends every process of this user when its last login ends (KillUserProcesses=yes)"
+        yield node.refusal("outlives", what, f"as root there: loginctl enable-linger {user}")
+    else:
+        yield node.ok("outlives", "what is started goes on after the login ends")
+    yield _clock(node)
+
+
+def _shell(node: Node) -> Iterator[Finding]:
+    noise = node.facts.get("shell_noise") or []
+    if noise:
+        what = f"its login shell prints {len(noise)} lines without being asked, first {str(noise[0])[:80]!r}"
+        do = "move that behind `[[ $- == *i* ]]` in .bashrc (allranks copes, scp and rsync may not)"
+        yield node.warning("shell", what, do)
+    if node.facts.get("bash") is False:
+        yield node.refusal("shell", "there is no bash", "install bash: the launch script is written for it")
+
+
+def _clock(node: Node) -> Finding:
+    skew = float(node.facts["t"]) - node.now
+    if abs(skew) > SKEW:
+        return node.warning("clock", f"its clock is {skew:+.0f} s from this machine's", "set it (NTP)")
+    return node.ok("clock", f"within {SKEW:.0f} s of this machine's")

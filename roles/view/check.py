@@ -1,0 +1,53 @@
+"""Findings -> a report for people, or a value for JSON. The hosts in the plan's order, what is worst comes first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from roles.check import Finding
+
+MARKS = {"ok": ("ok", "good"), "warning": ("warning", "warn"), "refusal": ("refused", "bad")}
+WORST_FIRST = ("refusal", "warning", "ok")
+
+
+def render(out: Console, name: str, found: Sequence[Finding], seconds: float) -> None:
+    """Every finding; what is needed and what to do on lines of their own."""
+    for host in dict.fromkeys(finding.host for finding in found):
+        out.print(Text(host, style="host"))
+        mine = [finding for finding in found if finding.host == host]
+        for finding in sorted(mine, key=lambda each: WORST_FIRST.index(each.level)):
+            mark, style = MARKS[finding.level]
+            out.print(Text(f"  {mark:<8}  {finding.topic:<10}", style=style) + Text(finding.found))
+            for title, text in (("needed", finding.needed), ("do", finding.do)):
+                if text:
+                    out.print(Text(f"{'':<22}{title}: {text}"))
+    out.print(Text(summary(name, found, seconds), style="bad" if _count(found, "refusal") else "good"))
+
+
+def summary(name: str, found: Sequence[Finding], seconds: float) -> str:
+    """The last line."""
+    refusals, warnings = _count(found, "refusal"), _count(found, "warning")
+    counts = [f"{n} {word}{'s' if n > 1 else ''}" for n, word in ((refusals, "refusal"), (warnings, "warning")) if n]
+    what = "cannot be deployed" if refusals else "can be deployed"
+    return f"{name} {what}: {', '.join(counts) or 'nothing but ok'} ({seconds:.1f} s); nothing was changed"
+
+
+def _count(found: Sequence[Finding], level: str) -> int:
+    return sum(finding.level == level for finding in found)
+
+
+def as_object(name: str, found: Sequence[Finding], seconds: float) -> dict[str, Any]:
+    """The same as a value."""
+    return {
+        "deployment": name,
+        "deployable": not _count(found, "refusal"),
+        "seconds": round(seconds, 3),
+        "findings": [
+            {"level": f.level, "topic": f.topic, "host": f.host, "found": f.found, "needed": f.needed, "do": f.do}
+            for f in found
+        ],
+    }
