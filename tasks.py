@@ -190,9 +190,12 @@ def status(
         "lines": "how many of each host's last lines (50; 0: all)",
         "follow": "go on as lines are written; Ctrl-C ends it",
         "since": "only lines since 10m, 2h, 14:05 or '2026-11-29 14:05:00' (the host's local time)",
+        "explain": "say what happened instead: the earliest cause, each rank's stage, what to do",
+        "file": "explain a log file from anywhere, - for stdin; no host is asked (one a node: repeatable)",
         "json": "one JSON object a line",
         "accept-new-host-key": NEW_KEY,
-    }
+    },
+    iterable=["file"],
 )
 def logs(
     c: Context,
@@ -202,15 +205,44 @@ def logs(
     lines: int = 50,
     follow: bool = False,
     since: str | None = None,
+    explain: bool = False,
+    file: Sequence[str] | None = None,
     json: bool = False,
     accept_new_host_key: bool = False,
 ) -> int:
-    """The logs of all hosts of a deployment, merged by time, by rank if asked."""
+    """The logs of all hosts of a deployment, merged by time, by rank if asked; or what they say happened."""
+    if explain or file:
+        from roles.server.commands import explain as story
+
+        return story.run(ROOT, host, name, file or (), json=json, accept_new=accept_new_host_key)
     from roles.server.commands.logs import run
 
     return run(
         ROOT, host, name, rank=rank, lines=lines, follow=follow, since=since, json=json, accept_new=accept_new_host_key
     )
+
+
+@command(
+    help={
+        "host": HOST,
+        "name": NAME,
+        "keep-on-loss": "when it is lost, leave what is left of it running",
+        "json": "one JSON object a line",
+        "accept-new-host-key": NEW_KEY,
+    }
+)
+def watch(
+    c: Context,
+    host: str | None = None,
+    name: str | None = None,
+    keep_on_loss: bool = False,
+    json: bool = False,
+    accept_new_host_key: bool = False,
+) -> int:
+    """Stay with a deployment: print what changes; when it is lost say which rank, where and why, and stop the rest."""
+    from roles.server.commands.watch import run
+
+    return run(ROOT, host, name, keep=keep_on_loss, json=json, accept_new=accept_new_host_key)
 
 
 @command(help={"host": HOST, "name": NAME, "wait": WAIT, "json": JSON, "accept-new-host-key": NEW_KEY})

@@ -10,7 +10,7 @@ from roles.inventory.rank import Rank
 from roles.watch.line import axes_of
 from roles.watch.weave import HEADS
 
-_ECHO = re.compile(r"server_args=(?:ServerArgs\(|\{)[^\n]*")
+ECHO = re.compile(r"server_args=(?:ServerArgs\(|\{)[^\n]*")
 _SIZE = re.compile(r"\b(tp_size|pp_size|dp_size|nnodes|node_rank|port)'?[=:] ?(\d+)")
 
 
@@ -38,7 +38,7 @@ class LogSeat:
 
 def echoed(text: str) -> dict[str, int]:
     """The sizes, node rank and port in the echo of the arguments; empty when the log has none."""
-    echo = _ECHO.search(text)
+    echo = ECHO.search(text)
     return {name: int(value) for name, value in reversed(_SIZE.findall(echo[0]))} if echo else {}
 
 

@@ -34,7 +34,7 @@ class LineReader:
         tail = pieces.pop()
         found: list[Line] = []
         for piece in pieces:
-            if self._fold and _is_steady(piece):
+            if self._fold and is_steady(piece):
                 self.steady += 1
             else:
                 self._cut(piece, found)
@@ -57,7 +57,7 @@ class LineReader:
             text = part[:LINE_LIMIT]
             if "\x1b" in text:
                 text = _ANSI.sub("", text)
-            if self._fold and _is_steady(text):
+            if self._fold and is_steady(text):
                 self.steady += 1
             elif text and not text.isspace():
                 self._one(text, found)
@@ -95,5 +95,6 @@ class LineReader:
         return self._tracebacks.headless(Line(text, source=source, number=self._number))
 
 
-def _is_steady(piece: str) -> bool:
+def is_steady(piece: str) -> bool:
+    """Whether a line of a log, its head included, is one of those that come in millions."""
     return piece.startswith(STEADY, piece.find("] ", 20, 80) + 2) and piece.startswith("[2")

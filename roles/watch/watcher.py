@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 from roles.watch.board import Board
 from roles.watch.changes import Change, changes
-from roles.watch.events import classify
+from roles.watch.events import Event, classify
 from roles.watch.fold import advance, observe
 from roles.watch.line import Line
 from roles.watch.lines import LineReader
+from roles.watch.spellings import Kind
 from roles.watch.verdict import STALL, Verdict, verdict
 
 LAST = frozenset({"exit", "end", "log_reset"})  # after these no half line of the log will be completed
@@ -21,6 +23,7 @@ class Watcher:
 
     def __init__(self, board: Board) -> None:
         self.board = board
+        self.counts: Counter[str] = Counter()  # lines by what they were: noise, cause, echo, exception
         self._readers = {node: LineReader(fold_steady=True) for node in board.nodes}
 
     def feed(self, node: int, frame: Mapping[str, Any]) -> list[Change]:
@@ -49,6 +52,17 @@ class Watcher:
         elif frame["f"] in LAST:
             lines = reader.flush()
         if lines:
-            self.board = observe(self.board, node, at, [(line, classify(line)) for line in lines])
+            seen = [(line, classify(line)) for line in lines]
+            self.counts.update(kind for _, event in seen if (kind := _counted(event)))
+            self.board = observe(self.board, node, at, seen)
         if frame["f"] == "log_reset":
             self._readers[node] = LineReader(fold_steady=True)
+
+
+def _counted(event: Event | None) -> str:
+    """What a line is counted as: noise, a consequence of something else, or an exception; all else is not counted."""
+    if event is None:
+        return ""
+    if event.kind is Kind.FAILURE and event.failure is not None:
+        return "echo" if event.failure.weight in ("echo", "wrapper") else "cause"
+    return {Kind.NOISE: "noise", Kind.EXCEPTION: "exception"}.get(event.kind, "")
