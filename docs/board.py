@@ -47,8 +47,9 @@ class Recorder(Watcher):
         self._lines = lines
 
     def feed(self, node: int, frame: Mapping[str, Any]) -> list[Change]:
-        """Keep the frame, then do as any watcher does."""
-        self._lines.append(json.dumps({"node": node, "frame": frame}))
+        """Keep the frame (without the machine's identity), then do as any watcher does."""
+        kept = {key: value for key, value in frame.items() if key != "boot"}
+        self._lines.append(json.dumps({"node": node, "frame": kept}))
         return super().feed(node, frame)
 
 
@@ -81,7 +82,8 @@ def record(host: str, profile: str) -> None:
 def boards(plan: Plan) -> Iterator[tuple[float, Board]]:
     """(seconds since the start, the board) after each recorded frame."""
     head, *rest = gzip.decompress(RECORDING.read_bytes()).decode().splitlines()
-    run = Run(json.loads(head)["run"], plan, float(json.loads(head)["started"]), by="docs")
+    told = json.loads(head)
+    run = Run(told["run"], plan, float(told["started"]), by="docs")
     watcher = Watcher(board_for(run))
     for line in rest:
         entry = json.loads(line)
@@ -124,14 +126,20 @@ def svg(moment: tuple[float, Board], title: str) -> str:
     return re.sub(r"@font-face \{.*?\}\s*", "", picture, flags=re.DOTALL)
 
 
+def picture() -> tuple[str, str]:
+    """The board as SVG and as text."""
+    moment = most_telling(plan_of_recording())
+    return svg(moment, "inv deploy --host lab --profile tiny-tp2pp2"), text(moment)
+
+
 def main() -> None:
     """Record, or draw."""
     if sys.argv[1:2] == ["record"]:
         record(*sys.argv[2:4])
         return
-    moment = most_telling(plan_of_recording())
-    PICTURE.write_text(svg(moment, "inv deploy --host lab --profile tiny-tp2pp2"))
-    print(text(moment), end="")
+    drawing, words = picture()
+    PICTURE.write_text(drawing)
+    print(words, end="")
 
 
 if __name__ == "__main__":
