@@ -11,12 +11,12 @@ import os
 import platform
 import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from roles.inventory.errors import AllranksError, InputError
+from roles.lab import pip
 from roles.lab.folder import Folder
 from roles.lab.pythons import to_build_on
 
@@ -55,7 +55,7 @@ def _steps(opt: Path, python: str, say: Say) -> Sequence[tuple[str, Callable[[],
     return (
         ("virtualenv", lambda: _make_venv(venv, python)),
         (f"{TORCH}, CPU build", lambda: _torch(venv, say)),
-        ("SGLang and what it needs", lambda: _pip(venv, "--no-deps", "-r", str(PINS))),
+        ("SGLang and what it needs", lambda: pip.install(venv, "--no-deps", "-r", str(PINS))),
         ("stand-ins for GPU kernels", lambda: _stand_ins(venv)),
         (f"model {MODEL}", lambda: _model(venv, opt / "models" / MODEL)),
         ("does it import?", lambda: _own(venv, "-c", "import sglang.srt.server_args")),
@@ -88,14 +88,14 @@ def _torch(venv: Path, say: Say) -> None:
     if _run(venv, "-c", f"import torch; assert torch.__version__.startswith({TORCH[7:]!r})").returncode == 0:
         return
     try:
-        _pip(venv, "--no-deps", f"{TORCH}+cpu")
+        pip.install(venv, "--no-deps", f"{TORCH}+cpu")
     except AllranksError:
         say("  no CPU build of torch on the package index set up here: trying PyTorch's own")
         try:
-            _pip(venv, "--no-deps", "--extra-index-url", CPU_WHEELS, f"{TORCH}+cpu")
+            pip.install(venv, "--no-deps", "--extra-index-url", CPU_WHEELS, f"{TORCH}+cpu")
         except AllranksError:
             say("  nor there: taking the CUDA build, 3 GB larger")
-            _pip(venv, TORCH)
+            pip.install(venv, TORCH)
 
 
 def _stand_ins(venv: Path) -> None:
@@ -108,18 +108,6 @@ def _stand_ins(venv: Path) -> None:
 def _model(venv: Path, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     _own(venv, str(HERE / "tiny_model.py"), str(folder))
-
-
-def _pip(venv: Path, *arguments: str) -> None:
-    """pip's own progress bar is shown on a terminal; its errors come back as one line."""
-    loud = sys.stdout.isatty()
-    argv = [str(venv / "bin/python"), "-m", "pip", "install", *([] if loud else ["-q"]), *arguments]
-    shown = None if loud else subprocess.DEVNULL
-    done = subprocess.run(argv, stdout=shown, stderr=subprocess.PIPE, text=True, check=False)
-    if done.returncode:
-        errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR:")]
-        why = errors[-1].removeprefix("ERROR: ") if errors else f"exit status {done.returncode}"
-        raise AllranksError(f"pip install {arguments[-1]}: {why}", do="see to the network or proxy, then run it again")
 
 
 def _own(venv: Path, *arguments: str) -> None:
