@@ -122,5 +122,7 @@ def _run(venv: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 def _check(done: subprocess.CompletedProcess[str], what: str) -> None:
     if done.returncode:
-        last = (done.stderr or done.stdout).strip().splitlines()[-1:] or [f"exit status {done.returncode}"]
-        raise AllranksError(f"SGLang for the lab: {what}: {last[0]}", do="remove .lab/opt and run it again")
+        said = (done.stderr or done.stdout).strip().splitlines()
+        telling = [line.strip() for line in said if "Error" in line or "what():" in line]  # a C++ abort ends in frames
+        last = (telling or said or [f"exit status {done.returncode}"])[-1]
+        raise AllranksError(f"SGLang for the lab: {what}: {last[:300]}", do="remove .lab/opt and run it again")

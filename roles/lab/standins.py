@@ -77,13 +77,16 @@ class Missing(MetaPathFinder, Loader):
 
 
 class Torchvision(MetaPathFinder):
-    """Declares the operators that PyPI's torchvision, a CUDA build, registers only where its own library loads."""
+    """Declares the operators that PyPI's torchvision, a CUDA build, cannot register beside a CPU build of torch."""
 
     declared: Any = None
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> None:
-        if fullname == "torchvision" and not self.declared and not version("torchvision").endswith("+cpu"):
-            self.declared = importlib.import_module("torch").library.Library("torchvision", "FRAGMENT")
+        if fullname != "torchvision" or self.declared or version("torchvision").endswith("+cpu"):
+            return
+        torch = importlib.import_module("torch")
+        if torch.version.cuda is None:  # else its library loads and registers them itself: twice is fatal
+            self.declared = torch.library.Library("torchvision", "FRAGMENT")
             for schema in OPERATORS:
                 self.declared.define(schema)
 
