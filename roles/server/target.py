@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 
 from roles.inventory import Host, Inventory
 from roles.inventory.errors import AllranksError, InputError
-from roles.ledger import Ledger
+from roles.ledger import Ledger, Record
 from roles.remote import Remote
 from roles.server import standing
 from roles.server.standing import Standing
 
+FAILED = ("failed", "foreign", "different", "lost")  # results after which what was left of a run has been stopped
 Choose = Callable[[str, Sequence[str]], str | None]  # question, choices -> the choice; None: nobody to ask
 
 
@@ -66,15 +67,10 @@ def meant(
     """
     if host:
         return list(inventory.hosts(host)), name
-    records = ledger.open_deployments() or (ledger.all()[-1:] if ended else [])
-    records = [record for record in records if not name or name in (record.deployment, record.run)]
+    records = _from_here(ledger, name, ended=ended)
     if not records and name and "@" in name:
         return list(inventory.hosts(name.split("@", 1)[1])), name
-    if not records:
-        raise InputError(
-            "no deployment was made from here", do="name one: --host HOST (inv status --all asks every host)"
-        )
-    record = records[0]
+    record = records[0] if records else None
     if len(records) > 1:
         chosen = choose("which deployment?", [record.deployment for record in records])
         if chosen is None:
@@ -83,7 +79,40 @@ def meant(
                 f"several deployments were made from here: {names}", do="name one: --name NAME or --host HOST"
             )
         record = next(record for record in records if record.deployment == chosen)
+    if record is None:
+        raise _none(name)
     return [inventory.host(known) for known in record.hosts], name or record.deployment
+
+
+def all_meant(inventory: Inventory, ledger: Ledger, host: str | None, name: str | None) -> tuple[list[Host], list[str]]:
+    """The hosts to look at and the deployments (or beginnings of run ids) to show; none: whatever runs there.
+
+    Without arguments: all that was made from here. Raises: InputError when that is nothing.
+    """
+    if host:
+        return list(inventory.hosts(host)), [name] if name else []
+    records = _from_here(ledger, name)
+    if not records and name and "@" in name:
+        return list(inventory.hosts(name.split("@", 1)[1])), [name]
+    if not records:
+        raise _none(name)
+    hosts = {known: inventory.host(known) for record in records for known in record.hosts}
+    return list(hosts.values()), [name] if name else [record.deployment for record in records]
+
+
+def _from_here(ledger: Ledger, name: str | None, *, ended: bool = False) -> list[Record]:
+    """The newest run of each deployment made from here; without `ended` those that failed count only if all did."""
+    records = ledger.open_deployments()
+    if not ended:
+        records = [record for record in records if record.result not in FAILED] or records
+    elif not records:
+        records = ledger.all()[-1:]
+    return [r for r in records if not name or name == r.deployment or r.run.startswith(name)]
+
+
+def _none(name: str | None) -> InputError:
+    what = f"no deployment {name}" if name else "no deployment"
+    return InputError(f"{what} was made from here", do="name one: --host HOST (inv status --all asks every host)")
 
 
 def distinct(inventory: Inventory) -> list[Host]:

@@ -9,22 +9,17 @@ from roles.inventory import load
 from roles.ledger import Ledger
 from roles.server.standing import Standing, port_of
 from roles.server.state import State, state_of
-from roles.server.target import Hosts, distinct, meant
-from roles.view.console import choose, console, print_json
+from roles.server.target import Hosts, all_meant, distinct
+from roles.view.console import console, print_json
 from roles.view.status import Row, render
 
 
 def run(root: Path, host: str | None, name: str | None, *, every: bool, json: bool, accept_new: bool) -> int:
     """Every deployment on the hosts; ends with the worst state's exit code, 4 when a host did not answer."""
     inventory = load(root)
-    if every:
-        looked_at = distinct(inventory)
-    else:
-        looked_at, name = meant(inventory, Ledger(root), host, name, choose)
+    looked_at, names = (distinct(inventory), []) if every else all_meant(inventory, Ledger(root), host, name)
     with Hosts(inventory, looked_at, accept_new=accept_new) as hosts:
-        runs = [
-            run for run in hosts.runs(health=True) if not name or name == run.deployment or run.run.startswith(name)
-        ]
+        runs = [run for run in hosts.runs(health=True) if not names or _is_one(run, names)]
     states = [state_of(run) for run in runs]
     silent = {host: str(error) for host, error in hosts.silent.items()}
     rows = [_row(run, state) for run, state in zip(runs, states, strict=True)]
@@ -34,6 +29,10 @@ def run(root: Path, host: str | None, name: str | None, *, every: bool, json: bo
         render(console(), rows, silent, [host.name for host in looked_at], time.time())
     worst = max((state.exit_code for state in states), default=0)
     return worst or (max(error.exit_code for error in hosts.silent.values()) if hosts.silent else 0)
+
+
+def _is_one(run: Standing, names: list[str]) -> bool:
+    return any(name == run.deployment or run.run.startswith(name) for name in names)
 
 
 def _row(run: Standing, state: State) -> Row:
