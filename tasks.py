@@ -113,6 +113,63 @@ def check(
         "host": HOST,
         "profile": PROFILE,
         "set": SET,
+        "against": "another profile: compare the two instead, without connecting",
+        "all": "also what is the same",
+        "json": JSON,
+        "accept-new-host-key": NEW_KEY,
+    },
+    iterable=["set"],
+)
+def diff(
+    c: Context,
+    host: str | None = None,
+    profile: str | None = None,
+    set: Sequence[str] | None = None,
+    against: str | None = None,
+    all: bool = False,
+    json: bool = False,
+    accept_new_host_key: bool = False,
+) -> int:
+    """The plan against what runs, field by field; or one profile against another."""
+    from roles.server.commands import diff
+
+    if against:
+        return diff.of_profiles(ROOT, profile or "", against, every=all, json=json)
+    return diff.run(plan(host, profile, set), every=all, json=json, accept_new=accept_new_host_key)
+
+
+@command(
+    help={
+        "host": HOST,
+        "profile": f"{PROFILE}: draw its ranks in their places",
+        "set": SET,
+        "json": JSON,
+        "accept-new-host-key": NEW_KEY,
+    },
+    iterable=["set"],
+)
+def topo(
+    c: Context,
+    host: str | None = None,
+    profile: str | None = None,
+    set: Sequence[str] | None = None,
+    json: bool = False,
+    accept_new_host_key: bool = False,
+) -> int:
+    """Draw the GPUs of hosts: NUMA nodes, links, memory, and which rank would sit where."""
+    from roles.inventory import load
+    from roles.server.commands import topo
+
+    made = plan(host, profile, set) if profile else None
+    hosts = [node.host for node in made.nodes] if made else load(ROOT).hosts(host or "")
+    return topo.run(hosts, made, json=json, accept_new=accept_new_host_key)
+
+
+@command(
+    help={
+        "host": HOST,
+        "profile": PROFILE,
+        "set": SET,
         "json": JSON,
         "restart": "start it anew even when it is up and unchanged",
         "replace": "also stop other deployments of ours that hold its ports or GPUs",
@@ -245,6 +302,20 @@ def watch(
     return run(ROOT, host, name, keep=keep_on_loss, json=json, accept_new=accept_new_host_key)
 
 
+@command(help={"host": HOST, "name": NAME, "json": JSON, "accept-new-host-key": NEW_KEY})
+def doctor(
+    c: Context,
+    host: str | None = None,
+    name: str | None = None,
+    json: bool = False,
+    accept_new_host_key: bool = False,
+) -> int:
+    """Log, processes, GPU, port and health held against each other; also of servers allranks never started."""
+    from roles.server.commands.doctor import run
+
+    return run(ROOT, host, name, json=json, accept_new=accept_new_host_key)
+
+
 @command(help={"host": HOST, "name": NAME, "wait": WAIT, "json": JSON, "accept-new-host-key": NEW_KEY})
 def teardown(
     c: Context,
@@ -317,5 +388,16 @@ def say(text: str) -> None:
 
 
 namespace = Collection(
-    show, check, deploy, status, logs, teardown, unlock, Collection("lab", lab_up, lab_status, lab_down)
+    show,
+    check,
+    diff,
+    topo,
+    deploy,
+    status,
+    watch,
+    doctor,
+    logs,
+    teardown,
+    unlock,
+    Collection("lab", lab_up, lab_status, lab_down),
 )

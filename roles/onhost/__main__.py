@@ -12,7 +12,7 @@ from .hello import greeting
 from .problems import HostError, fault, from_os
 from .request import Lines, Request
 
-VERBS = ("facts", "start", "follow", "log", "stop", "status", "forget", "lease")
+VERBS = ("facts", "start", "follow", "log", "stop", "status", "forget", "lease", "look", "running")
 
 
 def carry_out(verb: str, request: Request, frames: Frames, lines: Lines) -> None:
@@ -31,6 +31,10 @@ def carry_out(verb: str, request: Request, frames: Frames, lines: Lines) -> None
         from .status import forget as run
     elif verb == "lease":
         from .lease import lease as run
+    elif verb == "look":
+        from .witness import look as run
+    elif verb == "running":
+        from .running import running as run
     else:
         from .follow import follow
 

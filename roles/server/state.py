@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from roles.inventory.errors import Lost, NeverUp, NotYet
 from roles.check.finding import described
+from roles.inventory.errors import Lost, NeverUp, NotYet
 from roles.server.standing import Standing, holder_of
 
 EXIT_CODES = {

@@ -1,0 +1,127 @@
+"""A plan and what runs, or two profiles -> field by field: same, filled in, rewritten, different."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from roles.check.rewrites import reason
+from roles.plan import NodePlan, Plan
+from roles.plan.flags import known_releases, options_of
+from roles.plan.flags.offline import flags_of
+from roles.plan.flags.table import Options, neighbours
+from roles.plan.flags.words import Use, read
+from roles.watch.settings import compare
+
+if TYPE_CHECKING:
+    from roles.inventory import Profile
+
+Outcome = Literal["same", "filled in", "rewritten", "different", "not reported"]
+
+
+@dataclass(frozen=True)
+class Field:
+    """One thing that was planned beside what runs. `why`: for a rewritten one."""
+
+    part: Literal["settings", "argv", "environment"]
+    name: str
+    planned: Any
+    running: Any
+    outcome: Outcome
+    why: str = ""
+
+
+def settings(plan: Plan, told: Mapping[str, Any], version: str | None) -> list[Field]:
+    """Every flag of the plan, and what follows from its layout, beside the server's effective settings."""
+    asked = {**asked_for(plan.nodes[0], version), **plan.expected}
+    asked.pop("host", None)
+    return [_setting(plan, row.name, row.asked, row.effective, row.outcome, told) for row in compare(asked, told)]
+
+
+def _setting(plan: Plan, name: str, asked: Any, found: Any, outcome: str, told: Mapping[str, Any]) -> Field:
+    if outcome == "different" and (why := reason(plan, name, asked, found, told)):
+        return Field("settings", name, asked, found, "rewritten", why)
+    if outcome == "different" and _alike(asked, found):
+        return Field("settings", name, asked, found, "same")
+    return Field("settings", name, asked, found, outcome)  # type: ignore[arg-type]  # the same words
+
+
+def _alike(asked: Any, found: Any) -> bool:
+    """0.10 and 0.1 are the same setting."""
+    try:
+        return float(asked) == float(found)
+    except (TypeError, ValueError):
+        return False
+
+
+def asked_for(node: NodePlan, version: str | None) -> dict[str, Any]:
+    """The names of the settings a command line asks for, with their values."""
+    options = _options(version)
+    asked: dict[str, Any] = {}
+    for use in read(flags_of(node.argv), options):
+        if isinstance(use, Use):
+            name = use.option.dest if use.option else use.word.removeprefix("--").replace("-", "_")
+            name = SHORTER.get(name, name)
+            asked[name] = (use.values[0] if len(use.values) == 1 else list(use.values)) if use.values else True
+    return asked
+
+
+# Through 0.5.12 the parser's own name of these was the long one; the server reports the short one.
+SHORTER = {
+    "tensor_parallel_size": "tp_size",
+    "pipeline_parallel_size": "pp_size",
+    "data_parallel_size": "dp_size",
+    "expert_parallel_size": "ep_size",
+}
+
+
+def _options(version: str | None) -> Options:
+    near = neighbours(version) if version else ()
+    return options_of(near[0] if near else known_releases()[-1])
+
+
+def argv(planned: Sequence[str], running: Sequence[str]) -> Iterator[Field]:
+    """Each flag of either command line, with its values."""
+    one, other = _by_flag(planned), _by_flag(running)
+    for flag in dict.fromkeys([*one, *other]):
+        same = one.get(flag) == other.get(flag)
+        yield Field("argv", flag, one.get(flag), other.get(flag), "same" if same else "different")
+
+
+def _by_flag(words: Sequence[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    flag = "program"
+    for word in words:
+        if word.startswith("--"):
+            flag, equals, value = word.partition("=")
+            found[flag] = value if equals else ""
+        else:
+            found[flag] = f"{found.get(flag, '')} {word}".strip()
+    return found
+
+
+def environment(node: NodePlan, running: Mapping[str, str]) -> Iterator[Field]:
+    """Each planned variable; secrets only whether they are there."""
+    for name, value in node.environment.items():
+        found = running.get(name)
+        yield Field("environment", name, value, found, "same" if found == value else "different")
+    for name in node.secrets:
+        there = "***" if name in running else None
+        yield Field("environment", name, "***", there, "same" if there else "different")
+
+
+def profiles(one: Profile, other: Profile) -> Iterator[tuple[str, Any, Any]]:
+    """(key, value in the first, in the second) of every field that either has, dotted as --set takes it."""
+    left, right = (dict(_flat(profile.model_dump(mode="json"))) for profile in (one, other))
+    for key in dict.fromkeys([*left, *right]):
+        if key != "name":
+            yield key, left.get(key), right.get(key)
+
+
+def _flat(value: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    for key, inner in value.items():
+        if isinstance(inner, Mapping):
+            yield from _flat(inner, f"{above}{key}.")
+        else:
+            yield f"{above}{key}", inner
