@@ -77,6 +77,8 @@ def status(request: Request, frames: Frames) -> None:
         thread.join()
     rows = gpu.gpus(asked)[0] if asked else []
     for told in found:
+        if request.flag("plan", False):
+            told["plan"] = Run(home.path, told["run"]).read("plan.json")
         if rows:
             told["gpu_memory"] = [row for row in rows if row["index"] in told.get("gpus", ())]
         frames.send("run", **told)

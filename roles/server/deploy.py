@@ -123,7 +123,7 @@ def _confirmed(
         ledger.close(run.id, "detached", f"left loading ({error or 'Ctrl-C'})", time.time())
         raise
     left: list[str] = []
-    ours = deployment.lease.id is not None  # else somebody else's run was only watched: theirs to clean up
+    ours = deployment.lease.ours  # else somebody else's run was only watched: theirs to clean up
     if verdict.kind in ("failed", "foreign", "different", "lost") and not options.keep and ours:
         observer.step("stopping what is left of the run")
         left = deployment.stop(run.id)

@@ -53,6 +53,7 @@ class Lease:
     def __init__(self, what: str, remotes: Sequence[Remote], *, wait: float = 0.0) -> None:
         self.claim = Claim(what)
         self.held = False
+        self.ours = False  # whether it was got on every host: what happens then is this command's to clean up
         self._remotes, self._wait = remotes, wait
         self._refusals: list[Leased] = []
 
@@ -79,7 +80,8 @@ class Lease:
             facts = ask()
             pairs = zip(self._remotes, facts, strict=True)
             self._refusals = [_refusal(r, f["lease"]) for r, f in pairs if not (f.get("lease") or {}).get("held")]
-            if not self._refusals:
+            self.ours = not self._refusals
+            if self.ours:
                 return facts
             self.drop()
             if time.monotonic() >= end:

@@ -1,0 +1,136 @@
+"""`inv watch` stays with a deployment over two hosts and says at once which rank was lost, where and why."""
+
+from __future__ import annotations
+
+import json
+import queue
+import signal
+import subprocess
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from roles.lab.host import LabHost
+from tests.hosts.clone import Clone
+
+pytestmark = pytest.mark.hosts
+
+
+class Watching:
+    """`inv watch --json` of the deployment `two`, its lines as they come."""
+
+    def __init__(self, clone: Clone, *options: str) -> None:
+        self.process: subprocess.Popen[str] = clone.start(
+            "watch", "--host", "lab1", "--name", "two@lab1,lab2", "--json", *options
+        )
+        self.lines: list[dict[str, Any]] = []
+        self._queue: queue.Queue[dict[str, Any] | None] = queue.Queue()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self._queue.put(json.loads(line))
+        self._queue.put(None)
+
+    def until(self, words: str, within: float = 40.0) -> dict[str, Any]:
+        """The next line with these words."""
+        end = time.monotonic() + within
+        while True:
+            line = self._queue.get(timeout=max(0.01, end - time.monotonic()))
+            assert line is not None, (self.lines, self.process.stderr and self.process.stderr.read())
+            self.lines.append(line)
+            if words in line.get("text", ""):
+                return line
+
+    def end(self, within: float = 60.0) -> tuple[int, dict[str, Any]]:
+        """Exit status and last line."""
+        code = self.process.wait(within)
+        while (line := self._queue.get(timeout=5)) is not None:
+            self.lines.append(line)
+        return code, self.lines[-1]
+
+
+@pytest.fixture
+def up(clone: Clone, port: int) -> Clone:
+    """tp 2 x pp 2 over lab1 and lab2, up."""
+    clone.profile("two", port, layout={"tp": 2, "pp": 2, "nnodes": 2})
+    clone.ok("deploy", "--host", "lab1,lab2", "--profile", "two", timeout=120)
+    return clone
+
+
+def rank_pid(clone: Clone, host: LabHost, title: str) -> int:
+    """The pid, in the host, of a rank."""
+    return int(host.exec(["pgrep", "-f", title]).stdout.split()[0])
+
+
+def nothing_runs(host: LabHost) -> bool:
+    return "sglang" not in host.exec(["ps", "-eo", "args"]).stdout
+
+
+def test_a_rank_killed_on_the_second_host_is_named_and_the_rest_is_stopped(up: Clone, hosts: list[LabHost]) -> None:
+    watching = Watching(up)
+    watching.until("watching 4 ranks on lab1, lab2")
+    time.sleep(2)
+    pid = rank_pid(up, hosts[1], "sglang::scheduler_PP1_TP1")
+
+    killed = time.time()
+    hosts[1].exec(["kill", "-9", str(pid)])
+
+    said = watching.until("lost: ")
+    assert "PP1 TP1 on lab2" in said["text"] and time.time() - killed < 15, said
+    code, last = watching.end()
+    assert (code, last["kind"], last["rank"], last["host"], last["left"]) == (6, "lost", "PP1 TP1", "lab2", [])
+    assert nothing_runs(hosts[0]) and nothing_runs(hosts[1])
+    record = next((up.root / "runs").iterdir())
+    assert json.loads((record / "record.json").read_text())["result"] == "lost"
+    assert "Load weight" in (record / "node0.log").read_text() and "Load weight" in (record / "node1.log").read_text()
+
+
+def test_what_is_left_is_kept_when_that_was_asked_for(up: Clone, hosts: list[LabHost]) -> None:
+    watching = Watching(up, "--keep-on-loss")
+    watching.until("watching 4 ranks")
+    time.sleep(2)
+    hosts[1].exec(["kill", "-9", str(rank_pid(up, hosts[1], "sglang::scheduler_PP1_TP0"))])
+
+    code, last = watching.end()
+
+    assert (code, last["rank"]) == (6, "PP1 TP0")
+    assert not nothing_runs(hosts[0])
+
+
+def test_ctrl_c_leaves_the_server_as_it_is(up: Clone) -> None:
+    watching = Watching(up)
+    watching.until("watching 4 ranks")
+
+    watching.process.send_signal(signal.SIGINT)
+
+    assert watching.process.wait(20) == 130
+    assert up.ok("status", "--host", "lab1", "--json").json["deployments"][0]["state"] == "up"
+
+
+def test_a_cut_link_is_said_and_is_no_loss(up: Clone, linked: list[LabHost]) -> None:
+    watching = Watching(up)
+    watching.until("watching 4 ranks")
+    time.sleep(2)
+
+    linked[1].cut()
+    try:
+        assert watching.until("lost", within=60)["host"] in ("lab2", "two@lab1,lab2")
+    finally:
+        linked[1].heal()
+
+    watching.until("connect", within=60)
+    assert watching.process.poll() is None
+
+
+def test_what_is_lost_already_is_said_at_once(up: Clone, hosts: list[LabHost]) -> None:
+    hosts[1].exec(["kill", "-9", str(rank_pid(up, hosts[1], "sglang::scheduler_PP1_TP0"))])
+    time.sleep(3)
+
+    code, last = Watching(up).end()
+
+    assert code == 6 and "PP1 TP0 on lab2" in last["sentence"], last
+    assert nothing_runs(hosts[0]) and nothing_runs(hosts[1])
