@@ -10,7 +10,7 @@ import shlex
 import time
 from typing import Any, Dict, Optional
 
-from . import leases, proc
+from . import cgroup, leases, proc
 from .frames import Frames
 from .launch import launch
 from .problems import HostError
@@ -61,6 +61,7 @@ def _state(request: Request) -> Json:
         "gpus": request.many("gpus", int),
         "ranks": request.many("ranks", dict),
         "boot": proc.boot_id(),
+        "memory": cgroup.mark(os.getpid()),  # the server stays in our group: a kill there can be told from older ones
     }
 
 
