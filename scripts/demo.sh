@@ -26,8 +26,8 @@ if [ "$code" -ne 0 ]; then
 fi
 echo "  (the tiny model's weights are random: that it answers is the point, not what it says)"
 run inv status || exit $?
-run inv logs --rank PP1TP0 --lines 8 || exit $?
-run inv teardown || exit $?
+run inv logs --host lab --rank PP1TP0 --lines 8 || exit $?
+run inv teardown --host lab || exit $?
 run inv lab.down || exit $?
 printf '\nThat was it. The same by hand: . .venv/bin/activate; inv lab.up; inv --list\n'
 echo "Your own host: README.md, \"Your first own host\""
