@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
+import time
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -377,8 +378,11 @@ def lab_status(c: Context, json: bool = False) -> int:
 def lab_down(c: Context) -> int:
     """End the lab: no process, namespace, link or mount is left (the SGLang install is kept)."""
     from roles import lab
+    from roles.ledger import Ledger
 
+    hosts = {"lab", *(row["name"] for row in lab.status(ROOT))}
     lab.down(ROOT, say)
+    Ledger(ROOT).close_all_on(hosts, "its lab was taken down", time.time())
     return 0
 
 

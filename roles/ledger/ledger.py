@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -55,6 +55,12 @@ class Ledger:
         record = self.read(run)
         if record is not None:
             self.write(replace(record, result=result, sentence=sentence, ended=now))
+
+    def close_all_on(self, hosts: Collection[str], sentence: str, now: float) -> None:
+        """Note that the open deployments on these hosts, and on no other, have ended with the hosts."""
+        for record in self.open_deployments():
+            if set(record.hosts) <= set(hosts):
+                self.close(record.run, "stopped", sentence, now)
 
     def read(self, run: str) -> Record | None:
         """One record, None when there is none or it cannot be read."""

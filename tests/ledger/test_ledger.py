@@ -6,7 +6,13 @@ from pathlib import Path
 from roles.ledger import Ledger, Record
 
 RECORD = Record(
-    run="20261129-100000-tp8-abcd", deployment="tp8@gpu", profile="tp8", hosts=("gpu",), by="me@here", started=1.0, result="up"
+    run="20261129-100000-tp8-abcd",
+    deployment="tp8@gpu",
+    profile="tp8",
+    hosts=("gpu",),
+    by="me@here",
+    started=1.0,
+    result="up",
 )
 
 
@@ -25,6 +31,18 @@ def test_open_deployments_are_the_newest_run_of_each_that_was_not_stopped(tmp_pa
     ledger.write(replace(RECORD, run="20261129-120000-tp4-cccc", deployment="tp4@gpu"))
 
     assert [record.deployment for record in ledger.open_deployments()] == ["tp4@gpu"]
+
+
+def test_deployments_end_with_the_hosts_that_they_were_on(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path)
+    ledger.write(replace(RECORD, run="20261129-110000-a", deployment="a@lab1", hosts=("lab1",)))
+    ledger.write(replace(RECORD, run="20261129-110000-b", deployment="b@lab1,gpu", hosts=("lab1", "gpu")))
+
+    ledger.close_all_on({"lab1", "lab2"}, "its lab was taken down", 9.0)
+
+    assert [record.deployment for record in ledger.open_deployments()] == ["b@lab1,gpu"]
+    closed = ledger.read("20261129-110000-a")
+    assert closed is not None and (closed.sentence, closed.ended) == ("its lab was taken down", 9.0)
 
 
 def test_closing_a_run_of_somebody_else_does_nothing(tmp_path: Path) -> None:
