@@ -22,13 +22,14 @@ TOPICS: tuple[Callable[[Node], Iterator[Finding]], ...] = (
 )
 
 
-def findings(plan: Plan, facts: Sequence[Facts], *, ours: Sequence[str] = (), now: float) -> list[Finding]:
-    """Hold each node's facts against its plan.
+def findings(plan: Plan, facts: Sequence[Facts | None], *, ours: Sequence[str] = (), now: float) -> list[Finding]:
+    """Hold each node's facts against its plan; a host that did not answer has none.
 
     Args: ours: runs that will be stopped before the start (their ports and memory do not count as taken);
     now: this machine's clock (epoch seconds), read when the facts arrived.
     """
-    nodes = [Node(plan, node, fact, ours, now) for node, fact in zip(plan.nodes, facts, strict=True)]
+    pairs = zip(plan.nodes, facts, strict=True)
+    nodes = [Node(plan, node, fact, ours, now) for node, fact in pairs if fact is not None]
     found = [finding for node in nodes for topic in TOPICS for finding in topic(node)]
     return [*found, *software.alike(nodes), *model.alike(nodes)]
 

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import Any
 
 from roles.check import Facts, Finding, findings
+from roles.inventory import Host
 from roles.inventory.errors import AllranksError, Unreachable
 from roles.plan import Plan
+from roles.remote import Outcome
 from roles.server.deployment import Deployment
 
 
 @dataclass(frozen=True)
 class Checked:
-    """What a check found. `facts`: what each host said, in the plan's order; none where one did not answer."""
+    """What a check found."""
 
     plan: Plan
     findings: tuple[Finding, ...]
-    facts: tuple[Facts, ...]
     seconds: float
 
     @property
@@ -34,31 +36,22 @@ def check(plan: Plan, *, accept_new: bool = False) -> Checked:
     with Deployment(plan, accept_new=accept_new) as deployment:
         outcomes = deployment.ask()
         now = time.time()
-        silent = [
-            _silent(node.host.name, outcome.error)
-            for node, outcome in zip(plan.nodes, outcomes, strict=True)
-            if outcome.error
-        ]
-        if silent:
-            return Checked(plan, tuple(silent), (), time.time() - began)
-        facts = [outcome.unwrap() for outcome in outcomes]
-        for remote, fact in zip(deployment.remotes, facts, strict=True):
-            fact["sftp"] = remote.has_sftp()
-        ours = [run.run for run in deployment.standing(facts) if run.alive and run.deployment == plan.name]
-        found = [*_reached(deployment, facts), *findings(plan, facts, ours=ours, now=now)]
-    return Checked(plan, tuple(found), tuple(facts), time.time() - began)
+        for remote, outcome in zip(deployment.remotes, outcomes, strict=True):
+            if outcome.value is not None:
+                outcome.value["sftp"] = remote.has_sftp()
+        ours = [run.run for run in deployment.runs(outcomes) if run.alive and run.deployment == plan.name]
+        found = [_reached(node.host, outcome) for node, outcome in zip(plan.nodes, outcomes, strict=True)]
+        found += findings(plan, [outcome.value for outcome in outcomes], ours=ours, now=now)
+    return Checked(plan, tuple(found), time.time() - began)
 
 
-def _silent(host: str, error: Exception) -> Finding:
+def _reached(host: Host, outcome: Outcome[Any, Facts]) -> Finding:
+    """How a host was reached, or why not: no way to it, or a Python there that does not run the on-host program."""
+    error = outcome.error
+    if outcome.value is not None:
+        user = outcome.value.get("user")
+        return Finding("ok", "ssh", host.name, f"{user}@{host.address}, its key is the known one")
+    topic = "ssh" if isinstance(error, Unreachable) else "python"
     do = error.do if isinstance(error, AllranksError) else ""
     text = error.message if isinstance(error, AllranksError) else str(error)
-    return Finding("refusal", "ssh", host, text.removeprefix(f"{host}: "), do)
-
-
-def _reached(deployment: Deployment, facts: list[Facts]) -> list[Finding]:
-    """How each host was reached."""
-    pairs = zip(deployment.plan.nodes, facts, strict=True)
-    return [
-        Finding("ok", "ssh", node.host.name, f"{fact.get('user')}@{node.host.address}, its key is the known one")
-        for node, fact in pairs
-    ]
+    return Finding("refusal", topic, host.name, text.removeprefix(f"{host.name}: "), do)

@@ -68,6 +68,11 @@ class Deployment:
             for summary in fact.get("runs") or []
         )
 
+    def runs(self, outcomes: Sequence[Outcome[Any, Facts]]) -> list[Standing]:
+        """The same, of the hosts that answered."""
+        answered = [(node, o.value) for node, o in zip(self.plan.nodes, outcomes, strict=True) if o.value is not None]
+        return gather((node.host.name, summary) for node, fact in answered for summary in fact.get("runs") or [])
+
     def start(self, run: Run, values: dict[str, str]) -> None:
         """Start every node at once. When one fails, those that started are stopped again, and all failures are told."""
 

@@ -26,7 +26,7 @@ PROFILE: dict[str, Any] = {
     "model": "host:tiny-llama",
     "served_model_name": "tiny",
     "layout": {"tp": 2, "pp": 2},
-    "flags": {"device": "cpu"},
+    "flags": {"device": "cpu", "load_format": "dummy"},
     "timeouts": {"stop": 5},
 }
 
