@@ -7,6 +7,7 @@ not installed (triton alone is 1 GB) are stood in for by modules in which every 
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from importlib.abc import Loader, MetaPathFinder
@@ -91,5 +92,7 @@ class Torchvision(MetaPathFinder):
                 self.declared.define(schema)
 
 
+# A CUDA build of torch brings NCCL, which SGLang then wants to use for CPU tensors too. Without one it uses Gloo.
+os.environ.setdefault("SGLANG_NCCL_SO_PATH", "/nonexistent/no-nccl-on-a-cpu")
 sys.meta_path.insert(0, Torchvision())
 sys.meta_path.append(Missing())
