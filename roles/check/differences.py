@@ -92,7 +92,7 @@ def argv(planned: Sequence[str], running: Sequence[str]) -> Iterator[Field]:
 def _by_flag(words: Sequence[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     flag = "program"
-    for word in words:
+    for word in words[words.index("-m") + 1 if "-m" in words else 1 :]:  # which Python runs it is no matter
         if word.startswith("--"):
             flag, equals, value = word.partition("=")
             found[flag] = value if equals else ""

@@ -15,7 +15,7 @@ def look(node: Node) -> Iterator[Finding]:
     user = facts.get("user") or "?"
     yield node.ok("login", f"answers as {user}, Python {facts.get('python')}, kernel {facts.get('kernel')}")
     yield from _shell(node)
-    if facts.get("sftp") is False:
+    if facts.get("sftp") is False and not facts.get("shell_noise"):
         do = "nothing: files go over a plain channel instead; to have it, enable `Subsystem sftp` in sshd_config"
         yield node.warning("sftp", "its sshd has no SFTP subsystem", do)
     if facts.get("kill_user_processes"):
@@ -29,7 +29,9 @@ def look(node: Node) -> Iterator[Finding]:
 def _shell(node: Node) -> Iterator[Finding]:
     noise = node.facts.get("shell_noise") or []
     if noise:
-        what = f"its login shell prints {len(noise)} lines without being asked, first {str(noise[0])[:80]!r}"
+        lines = "a line" if len(noise) == 1 else f"{len(noise)} lines"
+        broken = ", which breaks SFTP" if node.facts.get("sftp") is False else ""
+        what = f"its login shell prints {lines} without being asked ({str(noise[0])[:80]!r}){broken}"
         do = "move that behind `[[ $- == *i* ]]` in .bashrc (allranks copes, scp and rsync may not)"
         yield node.warning("shell", what, do)
     if node.facts.get("bash") is False:

@@ -18,19 +18,26 @@ if TYPE_CHECKING:
 # Runs on the host. Arguments: target, sha256, mode, and the uploaded temporary file or "-" for bytes on stdin.
 # It carries no single quote, so that one pair of them quotes it for any shell.
 PLACE = """
-import hashlib, os, sys
+import hashlib, os, shutil, sys
 target, digest, mode, source = sys.argv[1:5]
 os.umask(0o077)
 target = os.path.expanduser(target)
 folder = os.path.dirname(target)
 os.makedirs(folder, mode=0o700, exist_ok=True)
+beside = target + ".%d.part" % os.getpid()
 if source == "-":
     content = sys.stdin.buffer.read()
-    source = target + ".%d.part" % os.getpid()
+    source = beside
     with open(source, "wb") as file:
         file.write(content)
 else:
     source = os.path.expanduser(source)
+    if os.stat(source).st_dev != os.stat(folder).st_dev:
+        try:
+            shutil.copyfile(source, beside)
+        finally:
+            os.unlink(source)
+        source = beside
 with open(source, "rb") as file:
     found = hashlib.sha256(file.read()).hexdigest()
     os.fsync(file.fileno())
@@ -74,13 +81,18 @@ def put(remote: Remote, path: str, content: bytes, mode: int) -> None:
         )
 
 
+def open_sftp(remote: Remote) -> paramiko.SFTPClient | None:
+    """SFTP on a channel of its own; None when the host has no such subsystem, or a noisy shell breaks its greeting."""
+    try:
+        return paramiko.SFTPClient.from_transport(remote.connection().transport)
+    except (paramiko.SSHException, paramiko.SFTPError, EOFError, OSError):
+        return None
+
+
 def by_sftp(remote: Remote, path: str, content: bytes) -> str | None:
     """Upload to a temporary name in the home directory; None when the host has no SFTP subsystem."""
     name = f".allranks-{os.getpid()}-{base64.b32encode(os.urandom(5)).decode().lower()}.part"
-    try:
-        sftp = paramiko.SFTPClient.from_transport(remote.connection().transport)
-    except (paramiko.SSHException, EOFError, OSError):
-        return None  # no subsystem, or a noisy shell broke its greeting
+    sftp = open_sftp(remote)
     if sftp is None:
         return None
     try:
