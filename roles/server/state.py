@@ -56,7 +56,10 @@ def _judged(run: Standing, dead: list[tuple[str, dict[str, Any]]]) -> tuple[str,
     ended = "lost" if was_up else "failed"
     if crash := next(((host, s["crash"]) for host, s in summaries if s.get("crash")), None):
         host, rank = crash
-        return ended, f"{_before(was_up)}{rank.get('label')} on {host} died (pid {rank.get('pid')})"
+        return (
+            ended,
+            f"{_before(was_up)}{rank.get('label') or 'the main process'} on {host} died (pid {rank.get('pid')})",
+        )
     if (status := next(((host, s) for host, s in summaries if s.get("exit") is not None), None)) is not None:
         host, summary = status
         return ended, f"{_before(was_up)}the server on {host} ended with status {summary['exit']}"

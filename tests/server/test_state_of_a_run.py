@@ -59,6 +59,24 @@ def test_a_dead_rank_is_named_with_its_host_and_whether_it_was_up_before() -> No
     assert never_up.sentence == "before it was up, PP1 on b died (pid 7)"
 
 
+def test_where_several_ranks_were_gone_at_the_first_look_none_alone_is_blamed() -> None:
+    crash = {"label": "PP0", "title": "sglang::scheduler_PP0", "pid": 7}
+    gone = [
+        {"label": "PP0", "title": "sglang::scheduler_PP0", "pid": 7, "alive": False},
+        {"label": "PP1", "title": "sglang::scheduler_PP1", "pid": 8, "alive": False},
+    ]
+
+    unsure = state_of(one(("a", summary(0, hosts=["a"], ranks=gone, crash=crash)), heard=("a",)))
+    told = state_of(
+        one(("a", summary(0, hosts=["a"], ranks=gone, crash={**crash, "why": "exit code -9"})), heard=("a",))
+    )
+
+    assert unsure.sentence == (
+        "it was up, then PP0 on a died (pid 7), and so did PP1: inv logs --explain tells which was first"
+    )
+    assert told.sentence == "it was up, then PP0 on a died (pid 7)"
+
+
 def test_a_stranger_on_the_port_is_never_up() -> None:
     port = {"port": 30000, "holder": {"pid": 9, "cmdline": "nc -l 30000", "user": "bob", "ours": False}}
 
