@@ -56,10 +56,8 @@ def _judged(run: Standing, dead: list[tuple[str, dict[str, Any]]]) -> tuple[str,
     ended = "lost" if was_up else "failed"
     if crash := next(((host, s["crash"]) for host, s in summaries if s.get("crash")), None):
         host, rank = crash
-        return (
-            ended,
-            f"{_before(was_up)}{rank.get('label') or 'the main process'} on {host} died (pid {rank.get('pid')})",
-        )
+        who = f"{rank.get('label') or 'the main process'} on {host} died (pid {rank.get('pid')})"
+        return ended, f"{_before(was_up)}{who}{_and_so_did(rank, dead)}"
     if (status := next(((host, s) for host, s in summaries if s.get("exit") is not None), None)) is not None:
         host, summary = status
         return ended, f"{_before(was_up)}the server on {host} ended with status {summary['exit']}"
@@ -81,6 +79,14 @@ def _judged(run: Standing, dead: list[tuple[str, dict[str, Any]]]) -> tuple[str,
     if health is not None and health != 200:
         return "unhealthy", f"every rank is alive, but /health on {head_host} answers {health or 'nothing'}"
     return "up", "every rank is alive" + (", /health answers 200" if health == 200 else "")
+
+
+def _and_so_did(rank: dict[str, Any], dead: list[tuple[str, dict[str, Any]]]) -> str:
+    """Several ranks were gone at the first look and none said why: which began it is in the log alone."""
+    others = [other["label"] for _, other in dead if other["label"] != rank.get("label")]
+    if not others or rank.get("why") or not rank.get("label"):
+        return ""
+    return f", and so did {', '.join(others)}: inv logs --explain tells which was first"
 
 
 def _before(was_up: bool) -> str:
