@@ -24,7 +24,7 @@ if [ "$code" -ne 0 ]; then
     echo "the demo's deploy ended with exit code $code; the lab is still there to look at (inv logs, inv lab.status, inv lab.down)" >&2
     exit "$code"
 fi
-echo "  (the tiny model's weights are random: that it answers is the point, not what it says)"
+echo "  (a tiny model of random weights: that it answers is the point, not what)"
 run inv status || exit $?
 run inv logs --host lab --rank PP1TP0 --lines 8 || exit $?
 run inv teardown --host lab || exit $?

@@ -49,7 +49,7 @@ def words(line: str) -> str | None:
 
 def _steps(output: IO[bytes]) -> Iterator[str]:
     """What is being done, at each change and once a second, until pip closes its output."""
-    rest, now = b"", "asking the package index"
+    rest, now, told = b"", "asking the package index", ""
     while True:
         ready, _, _ = select.select([output], [], [], 1.0)
         if ready:
@@ -59,7 +59,9 @@ def _steps(output: IO[bytes]) -> Iterator[str]:
             *lines, rest = (rest + data).split(b"\n")
             for line in lines:
                 now = words(line.decode(errors="replace")) or now
-        yield now
+        if now != told or not ready:
+            told = now
+            yield now
 
 
 def _show(steps: Iterator[str]) -> None:
