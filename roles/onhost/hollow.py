@@ -25,6 +25,9 @@ class _Kind(abc.ABCMeta):
             raise AttributeError(name)
         return Hollow(name)
 
+    def __iter__(cls) -> Iterator[Any]:
+        return iter(())
+
     def register(cls, *given: Any, **_: Any) -> Any:
         return given[-1] if given else Hollow("register")
 
