@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,7 +12,9 @@ import pytest
 
 from roles.lab.host import LabHost
 from tests.docs.pages import ROOT, blocks
+from tests.hosts import labs
 from tests.hosts.clone import Clone
+from tests.lab.fixtures import OPT
 
 
 def example() -> str:
@@ -47,7 +50,21 @@ def test_the_example_says_in_one_line_what_is_wrong(
     assert "Traceback" not in done.stderr
 
 
-def _run(clone: Clone, script: str) -> subprocess.CompletedProcess[str]:
+@pytest.mark.sglang
+def test_the_example_runs_with_the_real_sglang(new_clone: Callable[[str], Clone]) -> None:
+    if not (OPT / "stamp").exists():
+        pytest.skip("SGLang is not installed in .lab: inv lab.up --sglang")
+    with labs.made("api", 1, opt=OPT) as hosts:
+        clone = new_clone("real").hosts(hosts)
+        shutil.copy(ROOT / "inventory/profiles/tiny-tp1.yml", clone.root / "inventory/profiles")
+
+        done = _run(clone, example(), timeout=500)
+
+        assert done.returncode == 0, done.stderr
+        assert "state: up" in done.stdout
+
+
+def _run(clone: Clone, script: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
     (clone.root / "own.py").write_text(script)
     return subprocess.run(
         [sys.executable, "own.py"],
@@ -55,6 +72,6 @@ def _run(clone: Clone, script: str) -> subprocess.CompletedProcess[str]:
         env={"PATH": os.environ["PATH"], "HOME": str(clone.home), "USER": "ada", "LANG": "C.UTF-8"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=timeout,
         check=False,
     )
