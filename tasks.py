@@ -222,6 +222,8 @@ def deploy(
         "host": HOST,
         "name": NAME,
         "all": "ask every host of the inventory",
+        "parallel": PARALLEL,
+        "deadline": "seconds until a host that says nothing counts as silent (40; 10 to connect)",
         "json": JSON,
         "accept-new-host-key": NEW_KEY,
     }
@@ -231,13 +233,24 @@ def status(
     host: str | None = None,
     name: str | None = None,
     all: bool = False,
+    parallel: int = 30,
+    deadline: float = 0.0,
     json: bool = False,
     accept_new_host_key: bool = False,
 ) -> int:
     """What runs where: up, loading, lost or gone, rank by rank, as the hosts tell it."""
     from roles.server.commands.status import run
 
-    return run(ROOT, host, name, every=all, json=json, accept_new=accept_new_host_key)
+    return run(
+        ROOT,
+        host,
+        name,
+        every=all,
+        parallel=parallel,
+        deadline=deadline,
+        json=json,
+        accept_new=accept_new_host_key,
+    )
 
 
 @command(
@@ -317,19 +330,35 @@ def doctor(
     return run(ROOT, host, name, json=json, accept_new=accept_new_host_key)
 
 
-@command(help={"host": HOST, "name": NAME, "wait": WAIT, "json": JSON, "accept-new-host-key": NEW_KEY})
+@command(
+    help={
+        "host": HOST,
+        "name": NAME,
+        "all": "everything of ours on the hosts that are named",
+        "parallel": PARALLEL,
+        "wait": WAIT,
+        "json": JSON,
+        "accept-new-host-key": NEW_KEY,
+    }
+)
 def teardown(
     c: Context,
     host: str | None = None,
     name: str | None = None,
+    all: bool = False,
+    parallel: int = 30,
     wait: float = 0.0,
     json: bool = False,
     accept_new_host_key: bool = False,
 ) -> int:
     """Stop exactly what was deployed and wait until processes, port and GPU memory are free."""
-    from roles.server.commands.teardown import run
+    from roles.server.commands import teardown, teardown_all
 
-    return run(ROOT, host, name, wait=wait, json=json, accept_new=accept_new_host_key)
+    if all:
+        return teardown_all.run(
+            ROOT, host, name, wait=wait, parallel=parallel, json=json, accept_new=accept_new_host_key
+        )
+    return teardown.run(ROOT, host, name, wait=wait, json=json, accept_new=accept_new_host_key)
 
 
 @command(help={"host": HOST, "name": NAME, "json": JSON, "accept-new-host-key": NEW_KEY})

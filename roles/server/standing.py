@@ -8,8 +8,11 @@ from typing import Any
 
 from roles.inventory import Host
 from roles.remote import Outcome, Remote, each
+from roles.remote.fleet import PARALLEL
 
 Summary = dict[str, Any]
+
+PATIENCE = 40.0  # seconds: /health alone may take 25
 
 
 @dataclass(frozen=True)
@@ -70,15 +73,23 @@ def holder_of(summary: Summary) -> Summary | None:
 
 
 def ask(
-    remotes: Sequence[Remote], *, health: bool = False, ended: bool = False
+    remotes: Sequence[Remote],
+    *,
+    health: bool = False,
+    ended: bool = False,
+    parallel: int = PARALLEL,
+    patience: float = PATIENCE,
 ) -> list[Outcome[Remote, list[Summary]]]:
-    """Every host's runs. `health`: also asks each server for /health; `ended`: also the stopped runs."""
+    """Every host's runs. `health`: also asks each server for /health; `ended`: also the stopped runs.
+
+    `parallel`: so many hosts at once; `patience`: seconds without a word after which a host counts as silent.
+    """
 
     def one(remote: Remote) -> list[Summary]:
         request = {"workdir": remote.host.workdir, "health": health, "gpus": health, "all": ended}
-        return [frame for frame in remote.ask("status", request, timeout=40.0) if frame["f"] == "run"]
+        return [frame for frame in remote.ask("status", request, timeout=patience) if frame["f"] == "run"]
 
-    return each(remotes, one)
+    return each(remotes, one, parallel=parallel)
 
 
 def gather(found: Iterable[tuple[str, Summary]], heard: Iterable[str] = ()) -> list[Standing]:

@@ -8,6 +8,8 @@ from roles.inventory import Host, Inventory
 from roles.inventory.errors import AllranksError, InputError
 from roles.ledger import Ledger, Record
 from roles.remote import Remote
+from roles.remote.connect import CONNECT_TIMEOUT
+from roles.remote.fleet import PARALLEL
 from roles.server import standing
 from roles.server.standing import Standing
 
@@ -18,9 +20,18 @@ Choose = Callable[[str, Sequence[str]], str | None]  # question, choices -> the 
 class Hosts:
     """The hosts that a verb looks at, one connection each; more are added when a run turns out to span them."""
 
-    def __init__(self, inventory: Inventory, hosts: Sequence[Host], *, accept_new: bool = False) -> None:
+    def __init__(
+        self,
+        inventory: Inventory,
+        hosts: Sequence[Host],
+        *,
+        accept_new: bool = False,
+        parallel: int = PARALLEL,
+        deadline: float | None = None,
+    ) -> None:
         self._inventory, self._accept_new = inventory, accept_new
-        self.remotes = {host.name: Remote(host, accept_new=accept_new) for host in hosts}
+        self.parallel, self._patience = parallel, deadline or standing.PATIENCE
+        self.remotes = {host.name: self._remote(host) for host in hosts}
         self.silent: dict[str, AllranksError] = {}
 
     def __enter__(self) -> Hosts:
@@ -35,7 +46,8 @@ class Hosts:
         asked: set[str] = set()
         found: list[tuple[str, standing.Summary]] = []
         while waiting := [remote for name, remote in self.remotes.items() if name not in asked]:
-            for outcome in standing.ask(waiting, health=health, ended=ended):
+            asking = standing.ask(waiting, health=health, ended=ended, parallel=self.parallel, patience=self._patience)
+            for outcome in asking:
                 name = outcome.item.host.name
                 asked.add(name)
                 if isinstance(outcome.error, AllranksError):
@@ -45,11 +57,14 @@ class Hosts:
                 self._add(run.silent)
         return standing.gather(found, asked - self.silent.keys())
 
+    def _remote(self, host: Host) -> Remote:
+        return Remote(host, accept_new=self._accept_new, timeout=min(CONNECT_TIMEOUT, self._patience))
+
     def _add(self, names: Sequence[str]) -> None:
         for name in names:
             if name not in self.remotes and name not in self.silent:
                 try:
-                    self.remotes[name] = Remote(self._inventory.host(name), accept_new=self._accept_new)
+                    self.remotes[name] = self._remote(self._inventory.host(name))
                 except InputError as error:
                     self.silent[name] = error
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from roles.inventory.errors import AllranksError, Leased, Unreachable
+from roles.inventory.errors import AllranksError, InputError, Leased, Unreachable
 from roles.ledger import Ledger
 from roles.remote import Remote, each
 from roles.server.deployment import stop_node
@@ -35,6 +35,26 @@ class Stopped:
             leased = all(isinstance(error, Leased) for error in self.trouble.values())
             kind = Unreachable if lost else Leased if leased else AllranksError
             raise kind(text, do="`inv teardown` again finishes the job" if lost else "")
+
+
+def all_of(hosts: Hosts, named: Sequence[str]) -> list[Standing]:
+    """Everything of ours that is not stopped on the named hosts, whole deployments only.
+
+    Raises: InputError when one of them also runs on a host that was not named: it would be stopped there too.
+    """
+    runs = [run for run in hosts.runs() if not run.head.get("stopped")]
+    beyond = [(run, sorted(set(run.hosts) - set(named))) for run in runs]
+    if wide := [f"{run.deployment} also runs on {', '.join(others)}" for run, others in beyond if others]:
+        raise InputError("; ".join(wide), do="name those hosts too, or tear it down by --name")
+    return runs
+
+
+def teardown_all(
+    hosts: Hosts, runs: Sequence[Standing], ledger: Ledger, say: Say, *, wait: float = 0.0
+) -> list[Stopped]:
+    """Stop each of these runs, so many at once as the hosts allow; every one reports."""
+    outcomes = each(runs, lambda run: teardown(hosts, run, ledger, say, wait=wait), parallel=hosts.parallel)
+    return [outcome.unwrap() for outcome in outcomes]
 
 
 def teardown(

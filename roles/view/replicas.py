@@ -18,7 +18,7 @@ from roles.view.console import ago, console
 from roles.watch import Board, Change, RankState, Stage
 
 ROWS = 40  # replicas beyond this are folded: those that are done go first
-STYLES = {"up": "good", "unchanged": "good", "not reached": "dim"}
+STYLES = {"up": "good", "unchanged": "good", "stopped": "good", "not reached": "dim"}
 
 
 @dataclass

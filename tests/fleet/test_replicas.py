@@ -126,3 +126,29 @@ def test_the_options_that_say_nothing_without_replicas_are_refused(replica: Clon
         2,
         "allranks: --batch, --max-failures and --deadline are for replicas; add --replicas\n",
     )
+
+
+def test_all_of_a_group_is_torn_down_and_whoever_did_not_answer_is_told(replica: Clone, hosts: list[LabHost]) -> None:
+    deploy(replica, "--replicas")
+    hosts[1].crash()
+
+    some = replica.inv("teardown", "--host", ALL, "--all", "--json", timeout=120)
+
+    assert some.code == 10 and (some.json["stopped"], some.json["of"]) == (2, 3), some
+    assert {row["host"]: row["outcome"] for row in some.json["deployments"]}["lab2"] == "no answer"
+    hosts[1].boot()
+    rest = replica.inv("teardown", "--host", ALL, "--all")
+    assert rest.code == 0 and "lab2" in rest.out, rest
+    assert "nothing of ours runs" in replica.ok("teardown", "--host", ALL, "--all").out
+
+
+def test_everything_is_torn_down_only_where_the_hosts_are_named_and_no_deployment_reaches_further(
+    replica: Clone, port: int
+) -> None:
+    replica.profile("two", port, layout={"tp": 1, "pp": 2, "nnodes": 2})
+    replica.ok("deploy", "--host", "lab1,lab2", "--profile", "two", timeout=120)
+
+    assert replica.inv("teardown", "--all").code == 2
+    beyond = replica.inv("teardown", "--host", "lab1", "--all")
+    assert beyond.code == 2 and "two@lab1,lab2 also runs on lab2" in beyond.err
+    assert replica.inv("teardown", "--host", "lab1,lab2", "--all").code == 0

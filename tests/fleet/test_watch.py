@@ -132,5 +132,5 @@ def test_what_is_lost_already_is_said_at_once(up: Clone, hosts: list[LabHost]) -
 
     code, last = Watching(up).end()
 
-    assert code == 6 and "PP1 TP0 on lab2" in last["sentence"], last
+    assert code == 6 and "on lab2 died" in last["sentence"] and "None" not in last["sentence"], last
     assert nothing_runs(hosts[0]) and nothing_runs(hosts[1])

@@ -14,11 +14,22 @@ from roles.view.console import console, print_json
 from roles.view.status import Row, render
 
 
-def run(root: Path, host: str | None, name: str | None, *, every: bool, json: bool, accept_new: bool) -> int:
+def run(
+    root: Path,
+    host: str | None,
+    name: str | None,
+    *,
+    every: bool,
+    parallel: int,
+    deadline: float,
+    json: bool,
+    accept_new: bool,
+) -> int:
     """Every deployment on the hosts; ends with the worst state's exit code, 4 when a host did not answer."""
     inventory = load(root)
     looked_at, names = (distinct(inventory), []) if every else all_meant(inventory, Ledger(root), host, name)
-    with Hosts(inventory, looked_at, accept_new=accept_new) as hosts:
+    patience = deadline or None
+    with Hosts(inventory, looked_at, accept_new=accept_new, parallel=parallel, deadline=patience) as hosts:
         runs = [run for run in hosts.runs(health=True) if not names or _is_one(run, names)]
     states = [state_of(run) for run in runs]
     silent = {host: str(error) for host, error in hosts.silent.items()}
