@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
+import contextlib
 import random
-import socket
+import time
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -12,18 +12,13 @@ from typing import Any
 import fabric
 import paramiko
 import tenacity
-from paramiko.ssh_exception import (
-    AuthenticationException,
-    BadHostKeyException,
-    NoValidConnectionsError,
-    PasswordRequiredException,
-    SSHException,
-)
+from paramiko.ssh_exception import PasswordRequiredException, SSHException
 
 from roles.inventory import Host
 from roles.inventory.errors import Unreachable
 from roles.remote import keys
-from roles.remote.wire import Wire
+from roles.remote.explain import Place, TransientError, explained
+from roles.remote.wire import Piped, Wire
 
 CONNECT_TIMEOUT = 10.0  # seconds until a host that does not answer is called unreachable
 KEEPALIVE = 15  # seconds between SSH keepalives, so that a NAT or firewall keeps an idle connection
@@ -41,72 +36,123 @@ def private_key(path: Path) -> paramiko.PKey:
     return paramiko.PKey.from_path(path)
 
 
-class TransientError(Exception):
-    """The far end closed before it had spoken (sshd's MaxStartups, a restart): worth another try."""
-
-
 def open_connection(host: Host, *, accept_new: bool = False, timeout: float = CONNECT_TIMEOUT) -> fabric.Connection:
     """Connect to one host: ssh_config, agent, keys, jump hosts honoured; its key checked.
 
-    Connections that the far end drops before its banner are tried three times with jitter; nothing else is tried again.
+    Connections that the far end drops before its banner are tried five times with jitter; nothing else is tried again.
 
     Raises: Unreachable, one line with the host's name and what to do.
     """
     attempts = tenacity.Retrying(
         retry=tenacity.retry_if_exception_type(TransientError),
-        stop=tenacity.stop_after_attempt(3),
-        wait=tenacity.wait_random_exponential(multiplier=0.2, max=2),
+        stop=tenacity.stop_after_attempt(5),
+        wait=tenacity.wait_exponential(multiplier=0.3, max=3) + tenacity.wait_random(0, 0.5),  # 5 to 7 s in all
         reraise=True,
     )
     try:
         return attempts(_open_once, host, accept_new, timeout)
     except TransientError as error:
-        raise Unreachable(f"{host.name}: {error}", do="is its sshd overloaded (MaxStartups) or restarting?") from error
+        raise Unreachable(str(error), do="is its sshd overloaded (MaxStartups) or restarting?") from error
+
+
+def close(connection: fabric.Connection) -> None:
+    """Close it and the jump hosts' connections that it goes through, which Fabric leaves open."""
+    while isinstance(connection, fabric.Connection):
+        with contextlib.suppress(Exception):
+            connection.client.close()
+        connection = connection.gateway
 
 
 def _open_once(host: Host, accept_new: bool, timeout: float) -> fabric.Connection:
     connection = build(host, accept_new=accept_new, timeout=timeout)
-    where = f"{connection.host}:{connection.port}"
     try:
-        if not connection.gateway:
-            connection.connect_kwargs["sock"] = Wire(connection.host, connection.port, timeout)
-        connection.open()
-    except (Unreachable, TransientError):
-        connection.close()
+        _open(connection, host, host.name, timeout)
+    except BaseException:
+        close(connection)
         raise
-    except Exception as error:
-        connection.client.close()
-        raise _explained(host, where, error, timeout) from error
-    connection.transport.set_keepalive(KEEPALIVE)
     return connection
 
 
-def build(host: Host, *, accept_new: bool, timeout: float) -> fabric.Connection:
-    """A Fabric connection, not yet open, with our rules for keys, jumps and host keys."""
-    kwargs: dict[str, Any] = {"banner_timeout": timeout, "auth_timeout": timeout, "channel_timeout": timeout}
-    if host.key:
-        path = Path(host.key).expanduser()
+def _open(connection: fabric.Connection, host: Host, name: str, timeout: float) -> None:
+    """Open the jump hosts first, each under its own name. `host`: whose settings the connection was built from."""
+    jump = connection.gateway
+    if isinstance(jump, fabric.Connection):
+        via = host.via
+        _open(jump, via or host, f"{name}: jump host {via.name if via else jump.original_host}", timeout)
+    proxy: Piped | None = None
+    began = time.monotonic()
+    try:
+        if isinstance(jump, str):
+            connection.gateway = False  # Fabric's own way of running the command would not notice its end
+            proxy = connection.connect_kwargs["sock"] = Piped(_expanded(jump, connection))
+        elif not jump:
+            connection.connect_kwargs["sock"] = Wire(connection.host, connection.port, timeout)
+        connection.open()
+    except Unreachable:
+        if proxy:
+            proxy.close()
+        raise
+    except Exception as error:
+        place = Place(
+            name=name,
+            where=f"{connection.host}:{connection.port}",
+            address=connection.original_host,
+            user=connection.user,
+            key=host.key or "",
+            known=str(known_hosts_file(host)),
+            jumped=isinstance(jump, fabric.Connection),
+            proxy=proxy,
+            timeout=timeout,
+        )
         try:
-            kwargs |= {"pkey": private_key(path), "look_for_keys": False, "allow_agent": False}
-        except FileNotFoundError as error:
-            raise Unreachable(
-                f"{host.name}: its key {path} is not there", do="correct `key` in the inventory"
-            ) from error
-        except PasswordRequiredException:
-            kwargs |= {"key_filename": str(path)}  # a key with a passphrase: the agent may hold it
-        except (OSError, SSHException, ValueError) as error:
-            raise Unreachable(f"{host.name}: its key {path} cannot be read: {error}") from error
+            raise explained(place, error, time.monotonic() - began) from error
+        finally:
+            if proxy:
+                proxy.close()
+    connection.transport.set_keepalive(KEEPALIVE)
+
+
+def _expanded(command: str, connection: fabric.Connection) -> str:
+    """A ProxyCommand with %h, %p and %r filled in."""
+    text = f"Host *\n  User {connection.user}\n  Port {connection.port}\n  ProxyCommand {command}\n"
+    return str(paramiko.SSHConfig.from_text(text).lookup(connection.host)["proxycommand"])
+
+
+def build(host: Host, *, accept_new: bool, timeout: float, name: str = "") -> fabric.Connection:
+    """A Fabric connection, not yet open, with our rules for keys, jumps and host keys. Errors begin with `name`."""
+    name = name or host.name
+    times = {"banner_timeout": timeout, "auth_timeout": timeout, "channel_timeout": timeout}
     connection = fabric.Connection(
         host.address,
         user=host.user,
         port=host.port,
         config=shared_config(),
-        gateway=_gateway(host, accept_new, timeout),
+        gateway=_gateway(host, name, accept_new, timeout),
         connect_timeout=max(1, round(timeout)),
-        connect_kwargs=kwargs,
+        connect_kwargs={**times, **_key(host, name)},
     )
-    check_host_key(connection, host.name, known_hosts_file(host), accept_new)
+    _check_host_key(connection, name, known_hosts_file(host), accept_new)
+    jump = connection.gateway
+    while host.via is None and isinstance(jump, fabric.Connection):  # ssh_config brought it
+        jump.connect_timeout = connection.connect_timeout
+        jump.connect_kwargs = {**dict(jump.connect_kwargs), **times}  # its own: Fabric has one for all
+        _check_host_key(jump, f"{name}: jump host {jump.original_host}", known_hosts_file(host), accept_new)
+        jump = jump.gateway
     return connection
+
+
+def _key(host: Host, name: str) -> dict[str, Any]:
+    if not host.key:
+        return {}
+    path = Path(host.key).expanduser()
+    try:
+        return {"pkey": private_key(path), "look_for_keys": False, "allow_agent": False}
+    except FileNotFoundError as error:
+        raise Unreachable(f"{name}: its key {path} is not there", do="correct `key` in the inventory") from error
+    except PasswordRequiredException:
+        return {"key_filename": str(path)}  # a key with a passphrase: the agent may hold it
+    except (OSError, SSHException, ValueError) as error:
+        raise Unreachable(f"{name}: its key {path} cannot be read: {error}") from error
 
 
 def known_hosts_file(host: Host) -> Path:
@@ -114,53 +160,20 @@ def known_hosts_file(host: Host) -> Path:
     return Path(host.known_hosts).expanduser() if host.known_hosts else Path("~/.ssh/known_hosts").expanduser()
 
 
-def check_host_key(connection: fabric.Connection, name: str, file: Path, accept_new: bool) -> None:
-    """Replace Fabric's own rule (take any key) by ours. Jump hosts that ssh_config brought get the same one."""
+def _check_host_key(connection: fabric.Connection, name: str, file: Path, accept_new: bool) -> None:
+    """Replace Fabric's own rule (take any key) by ours."""
     target = connection.host if connection.port == 22 else f"[{connection.host}]:{connection.port}"
     keys.trust(connection.client, target, [file, Path("/etc/ssh/ssh_known_hosts")])
     policy = keys.AcceptNew(file) if accept_new else keys.Refuse(name, file)
     connection.client.set_missing_host_key_policy(policy)
-    gateway = connection.gateway
-    if isinstance(gateway, fabric.Connection) and gateway.transport is None:
-        check_host_key(gateway, f"{name} (jump host {gateway.original_host})", file, accept_new)
 
 
-def _gateway(host: Host, accept_new: bool, timeout: float) -> Any:
+def _gateway(host: Host, name: str, accept_new: bool, timeout: float) -> Any:
     if host.proxy_command:
         return host.proxy_command
     if host.via is not None:
-        return build(host.via, accept_new=accept_new, timeout=timeout)
+        return build(host.via, accept_new=accept_new, timeout=timeout, name=f"{name}: jump host {host.via.name}")
     return None
-
-
-def _explained(host: Host, where: str, error: Exception, timeout: float) -> Exception:
-    """The library's exception as a sentence a person can act on."""
-    name, user = host.name, host.user or os.environ.get("USER", "you")
-    if isinstance(error, BadHostKeyException):
-        return Unreachable(
-            f"{name}: its host key CHANGED: {keys.fingerprint(error.key)} now, {keys.fingerprint(error.expected_key)} "
-            f"in {known_hosts_file(host)}",
-            do="find out why before anything else; if the host was reinstalled, remove the old line there",
-        )
-    if isinstance(error, PasswordRequiredException):
-        return Unreachable(f"{name}: the key {host.key or ''} has a passphrase", do="add it to an agent: ssh-add")
-    if isinstance(error, AuthenticationException):
-        return Unreachable(
-            f"{name}: {where} refused the login of {user} ({error})", do=f"try `ssh {host.address}` by hand"
-        )
-    if isinstance(error, socket.gaierror):
-        return Unreachable(
-            f"{name}: the address {host.address} cannot be resolved", do="correct `address` in the inventory"
-        )
-    if isinstance(error, TimeoutError):
-        return Unreachable(
-            f"{name}: {where} did not answer within {timeout:.0f} s", do="is the host up and the port open?"
-        )
-    if isinstance(error, ConnectionRefusedError | NoValidConnectionsError):
-        return Unreachable(f"{name}: {where} refused the connection", do="is sshd running there?")
-    if isinstance(error, ConnectionResetError | EOFError) or "banner" in str(error):
-        return TransientError(f"{where} closed the connection before SSH began ({error or 'end of file'})")
-    return Unreachable(f"{name}: no SSH connection to {where}: {error or type(error).__name__}")
 
 
 def jitter(seconds: float) -> float:

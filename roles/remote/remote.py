@@ -17,7 +17,7 @@ import paramiko
 from roles.inventory import Host
 from roles.inventory.errors import AllranksError, Leased, Refused, Unreachable
 from roles.onhost.pack import content_hash, pack
-from roles.remote.connect import CONNECT_TIMEOUT, open_connection
+from roles.remote.connect import CONNECT_TIMEOUT, close, open_connection
 from roles.remote.frames import Frame, FrameReader
 from roles.remote.upload import put
 
@@ -50,8 +50,7 @@ class Remote:
         with self._lock:
             connection, self._connection = self._connection, None
         if connection is not None:
-            with contextlib.suppress(Exception):
-                connection.close()
+            close(connection)
 
     def connection(self) -> fabric.Connection:
         """The open connection. Raises: Unreachable."""

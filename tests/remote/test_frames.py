@@ -1,6 +1,7 @@
 """Bytes from a channel, cut anywhere, with a noisy shell between them."""
 
 import json
+from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +17,7 @@ def test_frames_are_the_same_however_the_bytes_are_cut(cuts: list[int]) -> None:
     reader = FrameReader()
     edges = [0, *sorted(cuts), len(WIRE)]
 
-    got = [frame for a, b in zip(edges, edges[1:], strict=False) for frame in reader.feed(WIRE[a:b])]
+    got = [frame for a, b in pairwise(edges) for frame in reader.feed(WIRE[a:b])]
 
     assert got == FRAMES
     assert reader.noise == []
