@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from roles.check.rewrites import reason
+from roles.check.rewrites import REWRITES, reason
 from roles.plan import NodePlan, Plan
 from roles.plan.flags import known_releases, options_of
 from roles.plan.flags.offline import flags_of
@@ -32,15 +32,32 @@ class Field:
     why: str = ""
 
 
-def settings(plan: Plan, told: Mapping[str, Any], version: str | None) -> list[Field]:
-    """Every flag of the plan, and what follows from its layout, beside the server's effective settings."""
-    asked = {**asked_for(plan.nodes[0], version), **plan.expected}
+def settings(plan: Plan, told: Mapping[str, Any], version: str | None, given: Sequence[str]) -> list[Field]:
+    """Every flag of the plan, and what follows from its layout, beside the server's effective settings.
+
+    given: the argv that the server really had. Only what it was asked for can it have rewritten.
+    """
+    flags, had = asked_for(plan.nodes[0].argv, version), asked_for(given, version)
+    asked = {**flags, **plan.expected}
     asked.pop("host", None)
-    return [_setting(plan, row.name, row.asked, row.effective, row.outcome, told) for row in compare(asked, told)]
+    rows = compare(asked, told)
+    same = {name for name in asked if had.get(name) == flags.get(name)}
+    found = [
+        _setting(plan, row.name, row.asked, row.effective, row.outcome, told if row.name in same else {})
+        for row in rows
+    ]
+    return [*found, *_switched_on(plan, told, had)]
+
+
+def _switched_on(plan: Plan, told: Mapping[str, Any], had: Mapping[str, Any]) -> Iterator[Field]:
+    """What nobody asked for and SGLang has switched on by itself, where it is known why."""
+    for row in REWRITES:
+        if row.name not in had and told.get(row.name) is True and row.holds(plan, None, True, told):
+            yield Field("settings", row.name, None, True, "rewritten", row.reason)
 
 
 def _setting(plan: Plan, name: str, asked: Any, found: Any, outcome: str, told: Mapping[str, Any]) -> Field:
-    if outcome == "different" and (why := reason(plan, name, asked, found, told)):
+    if outcome == "different" and told and (why := reason(plan, name, asked, found, told)):
         return Field("settings", name, asked, found, "rewritten", why)
     if outcome == "different" and _alike(asked, found):
         return Field("settings", name, asked, found, "same")
@@ -55,11 +72,11 @@ def _alike(asked: Any, found: Any) -> bool:
         return False
 
 
-def asked_for(node: NodePlan, version: str | None) -> dict[str, Any]:
+def asked_for(argv: Sequence[str], version: str | None) -> dict[str, Any]:
     """The names of the settings a command line asks for, with their values."""
     options = _options(version)
     asked: dict[str, Any] = {}
-    for use in read(flags_of(node.argv), options):
+    for use in read(flags_of(argv), options):
         if isinstance(use, Use):
             name = use.option.dest if use.option else use.word.removeprefix("--").replace("-", "_")
             name = SHORTER.get(name, name)

@@ -55,6 +55,6 @@ def _node(plan: Plan, remote: Remote, node: NodePlan, summaries: list[dict[str, 
     answer = remote.one("running", request, "running", timeout=60.0)
     fields = [*argv(node.argv, answer["argv"]), *environment(node, answer["environ"])]
     if answer.get("settings") is not None:
-        fields = [*settings(plan, answer["settings"], answer.get("version")), *fields]
+        fields = [*settings(plan, answer["settings"], answer.get("version"), answer["argv"]), *fields]
     same_plan = answer.get("plan_hash") == plan.hash
     return NodeDiff(node.host.name, answer["run"], same_plan, tuple(fields), str(answer.get("error") or ""))
