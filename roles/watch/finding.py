@@ -12,6 +12,7 @@ from roles.watch.witness import Told, Witness
 Level = Literal["bad", "warn", "good"]
 
 IDLE_CPU, IDLE_READ = 0.05, 100_000  # cores; bytes a second: below these a process does nothing
+SLACK = 2.0  # seconds by which the stamps of the kernel's log may be off
 VERBS = {"R": "runs", "S": "sleeps", "D": "waits in the kernel", "T": "is stopped (state T)"}
 
 
@@ -29,7 +30,7 @@ def kernel(witness: Witness, kind: str) -> list[Told]:
     """The kernel log's lines of a kind since the server was started."""
     started = float(witness.told.get("started") or 0)
     lines = (witness.about.get("kernel") or {}).get("lines") or ()
-    return [line for line in lines if line.get("kind") == kind and line["t"] >= started]
+    return [line for line in lines if line.get("kind") == kind and line["t"] >= started - SLACK]
 
 
 def doing(row: Told) -> str:

@@ -92,7 +92,7 @@ def silent(case: Case) -> Iterator[Finding]:
             continue
         age = float(witness.told["log_age"]) / 60
         at = seen.state.milestone or "its start"
-        what = f"its process {doing(seen.row)}{_flat(witness, seen)}"
+        what = f"its process {doing(seen.row)}{_flat(case, witness, seen)}"
         sentence = f"{seen.name}: log silent for {age:.0f} min since {at}; {what}"
         waits = WAITS_FOR.get(seen.state.stage, "")
         yield Finding(
@@ -100,9 +100,12 @@ def silent(case: Case) -> Iterator[Finding]:
         )
 
 
-def _flat(witness: Witness, seen: Seen) -> str:
-    gpus = {gpu.get("index"): gpu for gpu in witness.gpus}
-    gpu = gpus.get(seen.state.gpu) if seen.state.gpu is not None else None
-    if gpu is None or gpu.get("used_mib") != gpu.get("before_mib"):
+def _flat(case: Case, witness: Witness, seen: Seen) -> str:
+    """Its GPU's memory, when that did not change while we looked. Ranks sit on a node's GPUs in order."""
+    ranks = [other.state.label for other in case.ranks if other.host == seen.host]
+    if len(ranks) != len(witness.gpus):
+        return ""
+    gpu = witness.gpus[ranks.index(seen.state.label)]
+    if gpu.get("used_mib") != gpu.get("before_mib"):
         return ""
     return f", GPU {gpu['index']} stays at {gpu['used_mib']:,} MiB"

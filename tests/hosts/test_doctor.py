@@ -1,0 +1,90 @@
+"""inv doctor and inv logs --explain on real sshd hosts: of a server that is well, hurt, gone, or not ours."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from roles.lab.host import LabHost
+from tests.hosts import seen
+from tests.hosts.clone import Clone, eventually
+
+pytestmark = pytest.mark.hosts
+SMALL = ("deploy", "--host", "lab", "--profile", "small")
+
+
+def test_a_server_that_is_well_is_called_up(clone: Clone, host: LabHost) -> None:
+    clone.ok(*SMALL)
+
+    said = clone.ok("doctor")
+
+    assert "small@lab: up" in said.out
+    assert "4 of 4 ranks" in said.out
+
+
+def test_a_killed_rank_is_named_though_its_log_may_not_say_so(clone: Clone, host: LabHost) -> None:
+    clone.ok(*SMALL)
+    seen.kill(seen.titled(host, "sglang::scheduler_PP1_TP0"))
+    eventually(lambda: not seen.mains(host))
+
+    said = clone.inv("doctor", "--json")
+
+    assert said.code == 6
+    (server,) = said.json["servers"]
+    assert server["state"] == "lost"
+    assert "PP1 TP0" in server["sentence"], server["findings"]
+
+
+def test_a_stopped_rank_is_told_by_its_process_state_alone(clone: Clone, host: LabHost) -> None:
+    clone.ok(*SMALL)
+    pid = seen.titled(host, "sglang::scheduler_PP0_TP1")
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        said = clone.inv("doctor")
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+    assert said.code == 6
+    assert "PP0 TP1 on lab is stopped by a signal (state T, pid" in said.out
+    assert "kill -CONT" in said.out
+
+
+def test_a_server_killed_from_outside_is_not_said_to_have_crashed(clone: Clone, host: LabHost) -> None:
+    clone.ok(*SMALL)
+    for pid in [pid for pid, argv in seen.processes(host).items() if "sglang" in " ".join(argv)]:
+        seen.kill(pid)
+    eventually(lambda: not seen.mains(host))
+
+    said = clone.inv("doctor")
+
+    assert said.code == 6
+    assert "stopped from outside, not crashed" in said.out, said.said
+
+
+def test_a_server_that_allranks_never_started_is_described_and_not_touched(
+    clone: Clone, host: LabHost, port: int
+) -> None:
+    words = "-m sglang.launch_server --tp-size 2 --model-path /m --served-model-name x"
+    command = f"{host.opt}/venv/bin/python {words} --port {port} >/tmp/theirs.log 2>&1 </dev/null &"
+    host.exec(["bash", "-c", command])
+    eventually(lambda: "fired up" in (host.home / "tmp/theirs.log").read_text())
+    before = seen.processes(host)
+
+    said = clone.inv("doctor", "--host", "lab")
+
+    assert said.code == 0, said.said
+    assert "allranks did not start this one" in said.out
+    assert "2 of 2 ranks" in said.out
+    assert seen.processes(host) == before
+
+
+def test_the_logs_of_a_deployment_explain_themselves(clone: Clone, host: LabHost) -> None:
+    clone.ok(*SMALL)
+
+    told = clone.ok("logs", "--explain", "--json").json
+
+    assert told["verdict"] == "up"
+    assert set(told["ranks"].values()) == {"ready"}
+    assert told["files"][0].startswith("lab:")
