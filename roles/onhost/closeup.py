@@ -23,15 +23,9 @@ class Sample(NamedTuple):
     io: Dict[str, int]
 
 
-def io(pid: int) -> Dict[str, int]:
-    """`rchar` (bytes read by calls, sockets too) and `read_bytes`, `write_bytes` (from and to disks); {} if hidden."""
-    raw = (proc.read(f"/proc/{pid}/io") or b"").decode("ascii", "replace")
-    return {name: int(value) for name, _, value in (line.partition(": ") for line in raw.splitlines()) if value}
-
-
 def samples(pids: List[int]) -> Dict[int, Sample]:
     """All of them, now."""
-    found = {pid: (time.monotonic(), proc.stat(pid), io(pid)) for pid in pids}
+    found = {pid: (time.monotonic(), proc.stat(pid), proc.io(pid)) for pid in pids}
     return {pid: Sample(at, stat, read) for pid, (at, stat, read) in found.items() if stat}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Iterable, List, NamedTuple, Optional
+from typing import Dict, Iterable, List, NamedTuple, Optional
 
 TICKS = os.sysconf("SC_CLK_TCK")  # clock ticks per second
 PAGE = os.sysconf("SC_PAGE_SIZE")  # bytes
@@ -70,6 +70,18 @@ def stat(pid: int) -> Optional[Stat]:
     f = rest.split()
     comm = head.partition(b"(")[2].decode("utf-8", "backslashreplace")
     return Stat(pid, comm, f[0].decode(), int(f[1]), int(f[3]), int(f[11]) + int(f[12]), int(f[19]), int(f[21]))
+
+
+def io(pid: int) -> Dict[str, int]:
+    """`rchar` (bytes read by calls), `read_bytes`, `write_bytes` (from and to disks) ...; {} when that is hidden."""
+    raw = (read(f"/proc/{pid}/io", whole=False) or b"").decode("ascii", "replace")
+    return {name: int(value) for name, _, value in (line.partition(": ") for line in raw.splitlines()) if value}
+
+
+def bytes_read(pid: int) -> Optional[int]:
+    """Bytes that it has read: by calls or, of files in its memory, from disks, whichever is more."""
+    counts = io(pid)
+    return max(counts.get("rchar", 0), counts.get("read_bytes", 0)) if counts else None
 
 
 def pids() -> List[int]:

@@ -31,7 +31,7 @@ class Process(NamedTuple):
         """For a frame."""
         s = self.stat
         return {"pid": s.pid, "ppid": s.ppid, "title": self.title, "state": s.state, "rss_mib": s.rss_mib,
-                "cpu_s": s.cpu_s}  # fmt: skip
+                "cpu_s": s.cpu_s, "read_bytes": None if s.dead else proc.bytes_read(s.pid)}  # fmt: skip
 
 
 class Session:

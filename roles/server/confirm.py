@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 from roles.remote import Frame
+from roles.server.closer import with_witnesses
 from roles.server.deployment import Deployment
 from roles.server.following import Following, Observer
 from roles.server.run import Run
@@ -53,6 +54,8 @@ class Confirmation:
                 verdict = self._still(verdict)
             if verdict.kind != "up":
                 self._following.last_words()
+                remotes, name = self.deployment.remotes, self.run.plan.name
+                verdict = with_witnesses(verdict, self.watcher.board, remotes, name, self.run.id)
             return verdict
 
     def _until_final(self) -> Verdict:

@@ -74,11 +74,16 @@ def examine(inventory: Inventory, names: Sequence[str], *, accept_new: bool, for
     return rounds
 
 
-def look(remote: Remote, *, run: str | None = None, foreign: bool = False, log: bool = True) -> list[Witness]:
-    """One host's servers, as its `look` tells them. Raises: Unreachable, AllranksError."""
-    request: dict[str, Any] = {"workdir": remote.host.workdir, "foreign": foreign, "log": log}
+def look(remote: Remote, *, run: str | None = None, foreign: bool = False, quick: bool = False) -> list[Witness]:
+    """One host's servers, as its `look` tells them; with `run` only this one, without its log, health not asked.
+
+    `quick`: the processes are not measured, nvidia-smi is not asked. Raises: Unreachable, AllranksError.
+    """
+    request: dict[str, Any] = {"workdir": remote.host.workdir, "foreign": foreign}
     if run is not None:
-        request["run"] = run
+        request |= {"run": run, "log": False, "health": False}
+    if quick:
+        request |= {"moment": 0, "gpus": False}
     return witnesses(remote.host.name, remote.ask("look", request, timeout=PATIENCE))
 
 

@@ -47,6 +47,8 @@ def not_up(
     for title, text in (("cause", verdict.cause), ("do", verdict.do)):
         if text and text not in verdict.sentence:
             _field(out, title, text)
+    for number, line in enumerate(verdict.witnesses):
+        _field(out, "" if number else "host", line)
     for number, line in enumerate(verdict.evidence):
         _field(out, "" if number else "log", line, "dim")
     for number, line in enumerate(verdict.differences):

@@ -15,6 +15,7 @@ from roles.watch.states import RankState, Stage
 
 Frame = Mapping[str, Any]
 CPU_STEP = 0.5  # seconds of CPU time that count as progress: an idle event loop uses far less
+READ_STEP = 4 << 20  # bytes read that count as progress: messages between processes are far less
 MEMORY_STEP = 16  # MiB that count as progress
 DEAD = frozenset("ZXx")
 NAMELESS = "[sglang::schedul]"  # the kernel's name of a scheduler: 15 letters
@@ -84,7 +85,9 @@ def _titled(board: Board, node: int, rows: Mapping[int, Frame]) -> dict[Rank, Fr
 def _alive(state: RankState, row: Frame, at: float) -> RankState:
     cpu = float(row.get("cpu_s") or 0.0)
     worked = cpu - state.cpu_s >= CPU_STEP
-    busy = worked and state.stage in BUSY
+    read = int(row.get("read_bytes") or 0)
+    has_read = read - state.read_bytes >= READ_STEP
+    busy = (worked or has_read) and state.stage in BUSY
     first = at if state.since is None else state.since
     state = replace(
         state,
@@ -94,6 +97,7 @@ def _alive(state: RankState, row: Frame, at: float) -> RankState:
         since=first,
         milestone=state.milestone or "process started",
         cpu_s=cpu if worked else state.cpu_s,
+        read_bytes=read if has_read else state.read_bytes,
         moved=at if busy or state.moved is None else state.moved,
     )
     memory = row.get("rss_mib")

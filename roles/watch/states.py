@@ -45,6 +45,7 @@ class RankState:
     alive: bool | None = None  # None: no process seen yet
     state: str = ""  # the kernel's letter: R, S, D, T (stopped), Z
     cpu_s: float = 0.0
+    read_bytes: int = 0  # by its process, at the last sign of progress
     progress: tuple[int, int] | None = None  # graphs captured, of
     moved: float | None = None  # last sign of progress
     died: float | None = None

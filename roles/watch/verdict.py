@@ -31,6 +31,7 @@ class Verdict:
     evidence: list[str] = field(default_factory=list)  # lines of the log
     missing: list[str] = field(default_factory=list)
     differences: list[str] = field(default_factory=list)
+    witnesses: list[str] = field(default_factory=list)  # what the host says when it is asked closer
     id: str = ""  # row of the failures, or rank-died, main-killed, exit ...
 
 
@@ -49,7 +50,7 @@ def verdict(board: Board, now: float, stall: float = STALL) -> Verdict:
         return _disconnected(board, now, lacking)
     if not lacking and not different:
         return Verdict("up", _up(board))
-    if different and (not lacking or board.generation is not None):
+    if different and (not lacking or board.generation is not None or board.elsewhere):
         return _different(board, [str(setting) for setting in different], lacking)
     if (was_up and board.health is not None) or silent_for(board, now) > stall:
         return Verdict("stalled", stall_sentence(board, now, lacking), missing=lacking, host=_slowest(board))

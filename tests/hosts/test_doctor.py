@@ -9,7 +9,7 @@ import pytest
 
 from roles.lab.host import LabHost
 from tests.hosts import seen
-from tests.hosts.clone import Clone, eventually
+from tests.hosts.clone import Clone, eventually, finished
 
 pytestmark = pytest.mark.hosts
 SMALL = ("deploy", "--host", "lab", "--profile", "small")
@@ -88,3 +88,31 @@ def test_the_logs_of_a_deployment_explain_themselves(clone: Clone, host: LabHost
     assert told["verdict"] == "up"
     assert set(told["ranks"].values()) == {"ready"}
     assert told["files"][0].startswith("lab:")
+
+
+def test_a_stall_says_what_the_silent_processes_are_doing(clone: Clone, host: LabHost, port: int) -> None:
+    clone.profile("small", port, environment={"STANDIN_HOLD": "loading"}, timeouts={"stop": 5, "stall": 3})
+
+    said = clone.inv(*SMALL)
+
+    assert said.code == 7, said.said
+    assert "nothing has moved for" in said.out
+    assert "PP1 TP1 on lab: its process (pid" in said.out
+    assert "sleeps in" in said.out
+    assert clone.inv("doctor").code == 7
+    clone.ok("teardown")
+
+
+def test_a_stall_of_a_stopped_process_says_so(clone: Clone, host: LabHost, port: int) -> None:
+    clone.profile("small", port, environment={"STANDIN_HOLD": "loading"}, timeouts={"stop": 5, "stall": 4})
+    deploy = clone.start(*SMALL)
+    pid = eventually(lambda: seen.titled(host, "sglang::scheduler_PP1_TP0") if len(seen.servers(host)) > 6 else 0)
+    os.kill(pid, signal.SIGSTOP)
+
+    said = finished(deploy)
+
+    assert said.code == 7, said.said
+    assert "PP1 TP0 on lab: stopped by a signal (state T" in said.out
+    assert "PP1 TP0 on lab: its process (pid" in said.out
+    os.kill(pid, signal.SIGCONT)
+    clone.ok("teardown")

@@ -315,11 +315,12 @@ def test_any_progress_pushes_the_stall_on(sign: dict[str, Any]) -> None:
     assert watcher.verdict(400.0, stall=60).kind == "loading"
 
 
-def test_cpu_time_is_progress_while_loading_but_not_while_waiting_for_peers() -> None:
+@pytest.mark.parametrize("sign", [{"cpu_s": 250.0}, {"read_bytes": 9 << 30}], ids=["CPU time", "bytes read"])
+def test_a_ranks_work_is_progress_while_loading_but_not_while_waiting_for_peers(sign: dict[str, Any]) -> None:
     on = board(tp=1, pp=1)
     for upto, kind in (("Load weight begin", "loading"), ("Init parallel begin", "stalled")):
         busy = procs(on, 390.0)
-        busy["procs"][1]["cpu_s"] = 250.0
+        busy["procs"][1].update(sign)
         watcher = watched(on, [(0, procs(on)), (0, log(milestones("", upto=upto))), (0, busy)])
 
         assert watcher.verdict(400.0, stall=60).kind == kind

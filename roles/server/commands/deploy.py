@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from roles.inventory.errors import Different, Lost, NeverUp, NotYet
 from roles.ledger import Ledger
 from roles.plan import Plan
+from roles.server.commands.routers import routers_of
 from roles.server.deploy import Options, Report
 from roles.server.deploy import deploy as carry_out
 from roles.view import report as words
@@ -28,6 +30,7 @@ NOT_UP = {
 def run(root: Path, made: Plan, options: Options, *, json: bool) -> int:
     """Deploy a plan, show it, and end with 0 when it is up."""
     ledger, out = Ledger(root), console()
+    options = replace(options, routers=routers_of(root, accept_new=options.accept_new))
     screen = LiveBoard() if console(stderr=True).is_terminal and not json else PlainLines()
     began = time.time()
     try:
@@ -82,6 +85,7 @@ def _report(report: Report) -> dict[str, Any]:
             "cause": verdict.cause,
             "do": verdict.do,
             "evidence": list(verdict.evidence),
+            "witnesses": list(verdict.witnesses),
             "missing": list(verdict.missing),
             "differences": [str(difference) for difference in verdict.differences],
         },
