@@ -5,14 +5,15 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from typing import List, Optional
+from typing import Callable, List, Optional
 
 from .frames import Frames
 from .hello import greeting
 from .problems import HostError, fault, from_os
 from .request import Lines, Request
 
-VERBS = ("facts", "start", "follow", "log", "stop", "status", "forget", "lease", "look", "running")
+IDLE = 120.0  # seconds that `serve` waits for a next request
+VERBS = ("facts", "start", "follow", "log", "stop", "status", "forget", "lease", "router", "look", "running")
 
 
 def carry_out(verb: str, request: Request, frames: Frames, lines: Lines) -> None:
@@ -31,6 +32,8 @@ def carry_out(verb: str, request: Request, frames: Frames, lines: Lines) -> None
         from .status import forget as run
     elif verb == "lease":
         from .lease import lease as run
+    elif verb == "router":
+        from .router import router as run
     elif verb == "look":
         from .witness import look as run
     elif verb == "running":
@@ -44,21 +47,51 @@ def carry_out(verb: str, request: Request, frames: Frames, lines: Lines) -> None
     frames.send("end")
 
 
-def serve(argv: List[str], frames: Frames) -> None:
-    """Read the request and carry it out. Raises: HostError."""
-    if len(argv) != 1 or argv[0] not in VERBS:
-        raise HostError("bad-request", f"verb {' '.join(argv) or 'missing'!r}", f"one of {', '.join(VERBS)}")
+def known(verb: str) -> str:
+    """The verb, if it is one. Raises: HostError."""
+    if verb not in VERBS:
+        raise HostError("bad-request", f"verb {verb or 'missing'!r}", f"one of {', '.join(VERBS)}, or serve")
+    return verb
+
+
+def serve(frames: Frames, lines: Lines) -> int:
+    """Carry out request after request of one client, each a line with its `verb`: one start of Python for all of them.
+
+    Ends when the client does, or has asked for nothing for a while: nothing of allranks stays on a host.
+    """
+    while True:
+        line = lines.next(wait=IDLE)
+        if line is None:
+            return 0
+        frames.deaf = False
+        attempt(lambda line=line: _one(Request.read(line), frames, lines), frames)  # type: ignore[misc]
+
+
+def _one(request: Request, frames: Frames, lines: Lines) -> None:
+    verb = known(request.text("verb", ""))
     frames.send("hello", **greeting())
-    lines = Lines()
-    carry_out(argv[0], Request.read(lines.next()), frames, lines)
+    carry_out(verb, request, frames, lines)
 
 
 def main(argv: Optional[List[str]] = None) -> int:
     """Exit status 0, or 1 after an error frame."""
-    frames = Frames()
+    words, frames, lines = sys.argv[1:] if argv is None else argv, Frames(), Lines()
+    if words == ["serve"]:
+        return attempt(lambda: serve(frames, lines), frames)
+
+    def once() -> None:
+        verb = known(" ".join(words))
+        frames.send("hello", **greeting())
+        carry_out(verb, Request.read(lines.next()), frames, lines)
+
+    return attempt(once, frames)
+
+
+def attempt(work: Callable[[], object], frames: Frames) -> int:
+    """Do it: 0, or 1 after an error frame, 130 after Ctrl-C. Whatever goes wrong becomes one frame."""
     try:
         try:
-            serve(sys.argv[1:] if argv is None else argv, frames)
+            work()
             return 0
         except BrokenPipeError:
             return 0

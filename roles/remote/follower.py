@@ -102,6 +102,8 @@ class Follower:
             heard = time.monotonic()
             for frame in reader.feed(data):
                 self._take(frame)
+            if reader.ended:
+                return True
         return True
 
     def _take(self, frame: Frame) -> None:
@@ -112,6 +114,8 @@ class Follower:
             self._offset = int(frame["to"])
         elif frame["f"] == "log_reset":
             self._offset = 0
+        elif frame["f"] == "error":
+            raise self.remote.error(frame)
         self.emit(frame)
 
     def _ended(self, channel: paramiko.Channel, reader: FrameReader) -> bool:

@@ -19,7 +19,7 @@ from roles.inventory.errors import AllranksError, Leased, Refused, Unreachable
 from roles.onhost.pack import content_hash, pack
 from roles.remote.connect import CONNECT_TIMEOUT, close, open_connection
 from roles.remote.frames import Frame, FrameReader
-from roles.remote.upload import put
+from roles.remote.upload import open_sftp, put
 
 NOT_THERE = 2  # python's exit status for "can't open file"
 
@@ -32,6 +32,7 @@ class Remote:
         self._accept_new, self._timeout = accept_new, timeout
         self._connection: fabric.Connection | None = None
         self._lock = threading.Lock()
+        self._idle: paramiko.Channel | None = None  # the on-host program, waiting for a next request
         self.shell_noise: list[str] = []  # what the login shell printed where frames were expected
 
     def __enter__(self) -> Remote:
@@ -48,7 +49,7 @@ class Remote:
     def close(self) -> None:
         """Drop the connection; what runs on the host goes on."""
         with self._lock:
-            connection, self._connection = self._connection, None
+            connection, self._connection, self._idle = self._connection, None, None
         if connection is not None:
             close(connection)
 
@@ -61,10 +62,7 @@ class Remote:
 
     def has_sftp(self) -> bool:
         """Whether the host's sshd has the SFTP subsystem. Without it files go over a plain channel."""
-        try:
-            sftp = paramiko.SFTPClient.from_transport(self.connection().transport)
-        except (paramiko.SSHException, EOFError, OSError):
-            return False
+        sftp = open_sftp(self)
         if sftp is not None:
             sftp.close()
         return sftp is not None
@@ -104,12 +102,24 @@ class Remote:
         return f"{self.host.workdir}/bin/onhost-{content_hash()}.pyz"
 
     def start(self, verb: str, request: Mapping[str, Any]) -> paramiko.Channel:
-        """Start a verb on a channel of its own and send its request; the frames are the caller's to read."""
+        """Send a verb's request to the on-host program; the frames are the caller's to read.
+
+        One program serves one verb after the other on one channel: a channel costs two round trips, a start of Python
+        40 ms. Whoever keeps the channel (a follower) has it to himself, and the next verb starts another.
+        """
+        with self._lock:
+            idle, self._idle = self._idle, None
+        line = json.dumps({**request, "verb": verb}).encode() + b"\n"
+        if idle is not None and not idle.closed and not idle.eof_received:
+            with contextlib.suppress(OSError, EOFError, paramiko.SSHException):
+                idle.sendall(line)
+                return idle
         channel = self.channel()
-        command = f"exec {shlex.quote(self.host.python)} {remote_path(self.program())} {verb}"
+        # -I and -S: the program is the standard library's alone, whatever the host's environment says.
+        command = f"exec {shlex.quote(self.host.python)} -I -S -B {remote_path(self.program())} serve"
         try:
             channel.exec_command(command)
-            channel.sendall(json.dumps(request).encode() + b"\n")
+            channel.sendall(line)
         except (OSError, EOFError, paramiko.SSHException) as error:
             if not channel.exit_status_ready():  # an early end (no Python, no program) is told by its status
                 raise Unreachable(f"{self.host.name}: connection lost: {error or 'closed'}") from error
@@ -126,8 +136,9 @@ class Remote:
     def _frames(self, channel: paramiko.Channel, verb: str, silence: float) -> Iterator[Frame]:
         reader = FrameReader()
         channel.settimeout(silence)
+        served = False
         try:
-            while True:
+            while not reader.ended:
                 try:
                     data = channel.recv(65536)
                 except TimeoutError as error:
@@ -135,14 +146,23 @@ class Remote:
                 if not data:
                     break
                 for frame in reader.feed(data):
+                    served = reader.ended
                     if frame["f"] == "error":
-                        raise self._error(frame)
+                        raise self.error(frame)
                     yield frame
             self.shell_noise = reader.noise
             self._check_end(channel, reader, verb)
         finally:
-            with contextlib.suppress(Exception):
-                channel.close()
+            self._give_back(channel, idle=served)
+
+    def _give_back(self, channel: paramiko.Channel, *, idle: bool) -> None:
+        """Keep the channel for the next verb, if this one was read to its end; else end the program on the host."""
+        with self._lock:
+            if idle and self._idle is None and self._connection is not None:
+                self._idle = channel
+                return
+        with contextlib.suppress(Exception):
+            channel.close()
 
     def _check_end(self, channel: paramiko.Channel, reader: FrameReader, verb: str) -> None:
         """Frames ended: was it the program's own end, a missing program, or a lost connection?"""
@@ -160,7 +180,8 @@ class Remote:
             do="correct `python` in the inventory (3.8 or later is needed)" if status in (126, 127) else "",
         )
 
-    def _error(self, frame: Frame) -> AllranksError:
+    def error(self, frame: Frame) -> AllranksError:
+        """The sentence of an error frame."""
         kind = {"refused": Refused, "leased": Leased}.get(str(frame.get("code")), AllranksError)
         do = str(frame.get("do") or "").replace("--host HOST", f"--host {self.host.name}")
         return kind(f"{self.host.name}: {frame.get('message')}", do=do)

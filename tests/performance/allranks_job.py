@@ -1,0 +1,65 @@
+"""allranks_job ROOT NONCE HOST...: what `inv deploy` does up to the first log line, on each host for itself, all at once.
+
+The same code as a deploy: facts with the lease, stop of the running predecessor, start, follow. Only the wait for a
+model to load is left out: the "server" says one line and sleeps, since what is measured is our own cost.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+
+from roles.inventory import Host, Inventory, load
+from roles.plan import plan_for
+from roles.remote import Follower, Frame, each
+from roles.server.deployment import Deployment
+from roles.server.run import Run, new_id
+
+
+def job(inventory: Inventory, host: Host, nonce: str) -> str:
+    """Deploy to one host; gives the pid of the started script."""
+    profile = inventory.profile("bench", [f"environment.NONCE={nonce}"])
+    plan = plan_for(profile, [host])
+    with Deployment(plan) as deployment:
+        facts = deployment.lease.facts(deployment.facts, lambda _: None)
+        deployment.lease.require()
+        for old in deployment.standing(facts):
+            if old.alive:
+                assert not deployment.stop(old.run)
+        run = Run(new_id(plan, time.time()), plan, time.time())
+        deployment.start(run, {})
+        return first_line(deployment, run, nonce)
+
+
+def first_line(deployment: Deployment, run: Run, nonce: str) -> str:
+    """Follow until the run's own line has come."""
+    seen, said = threading.Event(), [""]
+
+    def emit(frame: Frame) -> None:
+        if frame["f"] == "log":
+            said[0] += frame["text"]
+            if f"ready {nonce}" in said[0]:
+                seen.set()
+
+    request = {**run.follow_request(deployment.plan.nodes[0]), "probe": None}
+    follower = Follower(deployment.remotes[0], request, emit).start()
+    assert seen.wait(60), f"{deployment.plan.name}: no first line"
+    follower.stop()
+    return run.id
+
+
+def main(root: Path, nonce: str, names: list[str]) -> None:
+    """All hosts at once; a line for each."""
+    inventory = load(root)
+    hosts = [inventory.host(name) for name in names]
+    for outcome in each(hosts, lambda host: job(inventory, host, nonce), parallel=len(hosts)):
+        print(outcome.item.name, outcome.unwrap())
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2], sys.argv[3:])
+    sys.stdout.flush()
+    os._exit(0)  # as `inv` would: no orderly goodbye to connections that nothing waits for
