@@ -46,6 +46,7 @@ class Board:
     latest: float = 0.0  # time of the newest frame
     up_at: float | None = None
     bound_at: float | None = None
+    bound_port: int | None = None  # where node 0 said that it listens
     ready_at: float | None = None
     stopping_at: float | None = None
     shards: tuple[int, int] | None = None  # weight files loaded, of: world rank 0 alone draws this bar
@@ -55,6 +56,11 @@ class Board:
     version: str | None = None
     evidence: tuple[Evidence, ...] = ()
     blocks: tuple[Block, ...] = ()
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether node 0 listens on another port than was asked."""
+        return self.http and None not in (self.bound_port, self.port) and self.bound_port != self.port
 
     @property
     def captures(self) -> bool:

@@ -17,10 +17,12 @@ def missing(board: Board) -> list[str]:
 
 
 def differences(board: Board) -> list[Setting]:
-    """Settings that the server reports otherwise than they were asked."""
+    """Settings that the server reports otherwise than they were asked; its port it says in the log."""
+    port = [Setting("port", board.port, board.bound_port, "different")] if board.elsewhere else []
     if board.settings is None:
-        return []
-    return [setting for setting in compare(board.expected, board.settings) if setting.outcome == "different"]
+        return port
+    told = [setting for setting in compare(board.expected, board.settings) if setting.outcome == "different"]
+    return told or port
 
 
 def settled(board: Board, at: float) -> Board:

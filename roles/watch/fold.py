@@ -47,6 +47,10 @@ def _exit(board: Board, node: int, frame: Frame, at: float) -> Board:
     return _with_node(board, node, exited=True, **changes)
 
 
+def _disk(board: Board, node: int, frame: Frame, at: float) -> Board:
+    return _with_node(board, node, full=str(frame.get("path") or "its log") if frame.get("full") else "")
+
+
 def _lost(board: Board, node: int, frame: Frame, at: float) -> Board:
     if not board.nodes[node].connected:
         return board
@@ -71,6 +75,7 @@ _FOLDS: dict[str, Callable[[Board, int, Frame, float], Board]] = {
     "settings": answers.settings,
     "generation": answers.generation,
     "exit": _exit,
+    "disk": _disk,
     "lost_connection": _lost,
     "connected": _connected,
 }

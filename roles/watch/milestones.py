@@ -134,7 +134,13 @@ def _main(board: Board, node: int, at: float, event: Event) -> Board:
         case Kind.READY if node == 0 and board.ready_at is None:
             return replace(board, ready_at=at)
         case Kind.BOUND if node == 0 and board.bound_at is None:
-            return replace(board, bound_at=at)
+            return replace(board, bound_at=at, bound_port=_port(str(event.numbers.get("url", ""))))
         case Kind.DUMMY:
             return replace(board, nodes={**board.nodes, node: replace(board.nodes[node], dummy=at)})
     return board
+
+
+def _port(url: str) -> int | None:
+    """Of `http://0.0.0.0:30000`."""
+    port = url.rstrip("/").rpartition(":")[2]
+    return int(port) if port.isdigit() else None

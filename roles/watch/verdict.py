@@ -46,6 +46,9 @@ def verdict(board: Board, now: float, stall: float = STALL) -> Verdict:
     guilty = _guilty(board, now)
     if guilty is not None:
         return _ended(board, guilty, lacking)
+    full = next((node for node in board.nodes.values() if node.full), None)
+    if full is not None and not was_up:
+        return _full(full.host, full.full, lacking)
     if any(not node.connected for node in board.nodes.values()):
         return _disconnected(board, now, lacking)
     if not lacking and not different:
@@ -92,6 +95,15 @@ def _foreign(board: Board, lacking: list[str]) -> Verdict | None:
     sentence = f"port {board.port} on {node.host} belongs to pid {pid}{user}, not to this run: {command}"
     do = "stop that process, or deploy on another port; what answers there is not this server"
     return Verdict("foreign", sentence, host=node.host, cause="the port is taken", do=do, missing=lacking)
+
+
+def _full(host: str, path: str, lacking: list[str]) -> Verdict:
+    """What it says is lost from here on: whether it came up could not be told."""
+    sentence = f"the disk on {host} is full: the log cannot be written any more ({path})"
+    do = "free space there (df -h), then deploy again"
+    return Verdict(
+        "failed", sentence, host=host, cause="the log's disk is full", do=do, missing=lacking, id="disk-full"
+    )
 
 
 def _disconnected(board: Board, now: float, lacking: list[str]) -> Verdict:

@@ -453,3 +453,26 @@ def test_a_log_read_from_its_start_has_the_times_of_its_stamps() -> None:
 
     assert late.board.ranks[Rank()].since == stamp - 3600 - 5
     assert plain.board.ranks[Rank()].since == stamp + 900
+
+
+def test_a_log_that_cannot_be_written_is_a_failure_before_up_and_not_after() -> None:
+    full = {"f": "disk", "t": 101.0, "full": True, "path": "/w/server.log"}
+    on = board()
+
+    failed = watched(on, [(0, log(milestones("PP0 TP0"))), (0, full)]).verdict(102.0)
+    assert (failed.kind, failed.id, failed.host) == ("failed", "disk-full", "lab1")
+    assert failed.sentence == "the disk on lab1 is full: the log cannot be written any more (/w/server.log)"
+    assert watched(on, [*healthy(on), (0, full)]).verdict(102.0).kind == "up"
+    assert watched(on, [(0, full), (0, {**full, "full": False})]).verdict(102.0).kind == "loading"
+
+
+def test_a_server_that_listens_on_another_port_is_different_and_not_waited_for() -> None:
+    watcher = Watcher(board(tp=1, pp=1))
+    watcher.feed(
+        0, log("[2026-11-29 12:00:00] INFO:     Uvicorn running on http://0.0.0.0:31001 (Press CTRL+C to quit)\n")
+    )
+
+    verdict = watcher.verdict(watcher.board.latest)
+
+    assert verdict.kind == "different"
+    assert "port: asked 31000, the server reports 31001" in verdict.sentence
