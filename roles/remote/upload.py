@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import os
 import shlex
@@ -18,34 +19,33 @@ if TYPE_CHECKING:
 # Runs on the host. Arguments: target, sha256, mode, and the uploaded temporary file or "-" for bytes on stdin.
 # It carries no single quote, so that one pair of them quotes it for any shell.
 PLACE = """
-import hashlib, os, shutil, sys
+import contextlib, hashlib, os, shutil, sys
 target, digest, mode, source = sys.argv[1:5]
 os.umask(0o077)
-target = os.path.expanduser(target)
-folder = os.path.dirname(target)
-os.makedirs(folder, mode=0o700, exist_ok=True)
-beside = target + ".%d.part" % os.getpid()
-if source == "-":
-    content = sys.stdin.buffer.read()
-    source = beside
-    with open(source, "wb") as file:
-        file.write(content)
-else:
-    source = os.path.expanduser(source)
-    if os.stat(source).st_dev != os.stat(folder).st_dev:
+target, source = os.path.expanduser(target), os.path.expanduser(source)
+os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
+part = target + ".%d.part" % os.getpid()
+try:
+    if source == "-":
+        source = part
+        with open(part, "wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+    else:
         try:
-            shutil.copyfile(source, beside)
-        finally:
-            os.unlink(source)
-        source = beside
-with open(source, "rb") as file:
-    found = hashlib.sha256(file.read()).hexdigest()
-    os.fsync(file.fileno())
-if found != digest:
-    os.unlink(source)
-    sys.exit("sha256 is %s, expected %s" % (found, digest))
-os.chmod(source, int(mode, 8))
-os.replace(source, target)
+            os.rename(source, part)
+        except OSError:  # another file system, or another mount of the same one
+            shutil.copyfile(source, part)
+    with open(part, "rb") as file:
+        found = hashlib.sha256(file.read()).hexdigest()
+        os.fsync(file.fileno())
+    if found != digest:
+        sys.exit("sha256 is %s, expected %s" % (found, digest))
+    os.chmod(part, int(mode, 8))
+    os.replace(part, target)
+finally:
+    for left in (part, source):
+        with contextlib.suppress(OSError):
+            os.unlink(left)
 """
 
 
@@ -57,7 +57,7 @@ def put(remote: Remote, path: str, content: bytes, mode: int) -> None:
 
     Raises: Unreachable, AllranksError with the host, the path and what went wrong.
     """
-    temporary = by_sftp(remote, path, content)
+    temporary = by_sftp(remote, content)
     source = temporary or "-"
     digest = hashlib.sha256(content).hexdigest()
     words = [remote.host.python, "-c", PLACE.strip(), path, digest, format(mode, "o"), source]
@@ -89,8 +89,11 @@ def open_sftp(remote: Remote) -> paramiko.SFTPClient | None:
         return None
 
 
-def by_sftp(remote: Remote, path: str, content: bytes) -> str | None:
-    """Upload to a temporary name in the home directory; None when the host has no SFTP subsystem."""
+def by_sftp(remote: Remote, content: bytes) -> str | None:
+    """Upload to a temporary name in the home directory; None when that cannot be done this way.
+
+    No subsystem, or a home that is full or may not be written: the plain channel then goes to the file's own folder.
+    """
     name = f".allranks-{os.getpid()}-{base64.b32encode(os.urandom(5)).decode().lower()}.part"
     sftp = open_sftp(remote)
     if sftp is None:
@@ -100,9 +103,9 @@ def by_sftp(remote: Remote, path: str, content: bytes) -> str | None:
             file.set_pipelined(True)
             file.write(content)
         return f"~/{name}"
-    except OSError as error:
-        raise AllranksError(
-            f"{remote.host.name}: {path} could not be uploaded: {error}", do="is the disk full?"
-        ) from error
+    except OSError:
+        with contextlib.suppress(OSError):
+            sftp.remove(name)
+        return None
     finally:
         sftp.close()
