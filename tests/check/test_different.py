@@ -1,0 +1,87 @@
+"""A server that runs otherwise than planned is called different, with the fields: never up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from roles.inventory import load
+from roles.inventory.errors import InputError
+from roles.lab.host import LabHost
+from roles.ledger import Ledger
+from roles.plan import Plan, plan_for
+from roles.server.deploy import Options, deploy
+from roles.view.board import PlainLines
+from roles.watch import Verdict
+from tests.hosts import labs
+from tests.hosts.clone import Clone
+
+OPT = Path(__file__).resolve().parents[2] / ".lab/opt"
+# What is planned otherwise than it will run -> what the verdict names.
+OTHERWISE = [
+    ("tp=2", "tp_size: asked 2, the server reports 1"),
+    ("served_model_name=other", "served_model_name: asked 'other', the server reports 'tiny'"),
+    ("port={other}", "port: asked {other}, the server reports {port}"),
+]
+
+
+def deployed(clone: Clone, planned: str) -> Verdict:
+    """The verdict on a plan whose launch script was exchanged for that of the profile as it is."""
+    inventory = load(clone.root)
+    hosts = inventory.hosts("lab1")
+    runs = plan_for(inventory.profile("small", ()), hosts)
+    wanted = plan_for(inventory.profile("small", (planned,)), hosts, name=runs.name)
+    return _deployed(_exchanged(wanted, runs), clone.root)
+
+
+def _exchanged(wanted: Plan, runs: Plan) -> Plan:
+    return replace(wanted, nodes=(replace(wanted.nodes[0], script=runs.nodes[0].script),))
+
+
+def _deployed(plan: Plan, root: Path) -> Verdict:
+    verdict = deploy(plan, PlainLines(), Ledger(root), Options(restart=True)).verdict
+    assert verdict is not None
+    return verdict
+
+
+@pytest.mark.hosts
+@pytest.mark.parametrize(("planned", "named"), OTHERWISE)
+def test_what_runs_otherwise_is_named_field_by_field(clone: Clone, port: int, planned: str, named: str) -> None:
+    clone.profile("small", port, layout={"tp": 1})
+
+    verdict = deployed(clone, planned.format(other=port + 200))
+
+    assert verdict.kind == "different", verdict.sentence
+    assert named.format(other=port + 200, port=port) in verdict.sentence
+
+
+@pytest.fixture(scope="module")
+def real() -> Iterator[list[LabHost]]:
+    """A host with the real SGLang."""
+    if not (OPT / "stamp").exists():
+        pytest.skip("inv lab.up --sglang installs SGLang")
+    try:
+        with labs.made("different", 1, opt=OPT) as hosts:
+            yield hosts
+    except InputError as error:
+        pytest.skip(str(error))
+
+
+@pytest.mark.sglang
+@pytest.mark.slow
+@pytest.mark.parametrize(("planned", "named"), OTHERWISE)
+def test_the_real_sglang_is_called_different_too(
+    real: list[LabHost], tmp_path: Path, port: int, planned: str, named: str
+) -> None:
+    tiny = {"SGLANG_USE_CPU_ENGINE": "1", "HF_HUB_OFFLINE": "1", "TORCHDYNAMO_DISABLE": "1"}
+    flags = {"device": "cpu", "load_format": "dummy", "max_total_tokens": 2048, "mem_fraction_static": 0.1}
+    clone = Clone(tmp_path / "clone").make().hosts(real)
+    clone.profile("small", port, layout={"tp": 1}, flags=flags, environment=tiny)
+
+    verdict = deployed(clone, planned.format(other=port + 200))
+
+    assert verdict.kind == "different", verdict.sentence
+    assert named.format(other=port + 200, port=port) in verdict.sentence
