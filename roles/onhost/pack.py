@@ -17,6 +17,12 @@ if sys.version_info < (3, 8):
                      % sys.version_info[:2])
     sys.stdout.flush()
     os._exit(1)
+archive = os.path.dirname(os.path.abspath(__file__))
+if os.path.isdir(archive + ".d"):
+    sys.path[0] = archive + ".d"
+elif archive.endswith(".pyz"):
+    from onhost.unpack import unpack
+    unpack(archive, archive + ".d")
 from onhost.__main__ import main
 os._exit(main())
 """  # understood by every Python, so that an old one can say so

@@ -116,7 +116,7 @@ class Remote:
                 return idle
         channel = self.channel()
         # -I and -S: the program is the standard library's alone, whatever the host's environment says.
-        command = f"exec {shlex.quote(self.host.python)} -I -S -B {remote_path(self.program())} serve"
+        command = f"exec {shlex.quote(self.host.python)} -I -S {remote_path(self.program())} serve"
         try:
             channel.exec_command(command)
             channel.sendall(line)

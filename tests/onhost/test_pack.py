@@ -28,7 +28,34 @@ def test_it_is_small_and_leaves_its_packer_at_home() -> None:
     names = zipfile.ZipFile(io.BytesIO(packing.pack())).namelist()
     assert "onhost/__main__.py" in names and "onhost/pack.py" not in names
     print(f"packed: {len(packing.pack())} bytes")
-    assert len(packing.pack()) < 64 * 1024
+    assert len(packing.pack()) < 128 * 1024
+
+
+def test_it_unpacks_itself_once_and_runs_from_there(program: Path) -> None:
+    copy = program.with_name("onhost-0.pyz")
+    copy.write_bytes(program.read_bytes())
+    command = [sys.executable, "-I", "-S", str(copy), "status"]
+    request = json.dumps({"workdir": str(program.parent / "nothing")}) + "\n"
+    first, second = (
+        subprocess.run(command, input=request, capture_output=True, text=True, check=False) for _ in range(2)
+    )
+    assert [json.loads(line)["f"] for line in first.stdout.splitlines()] == ["hello", "end"]
+    assert [json.loads(line)["f"] for line in second.stdout.splitlines()] == ["hello", "end"]
+    folder = copy.with_name("onhost-0.pyz.d")
+    assert (folder / "onhost/status.py").exists() and list(folder.glob("onhost/__pycache__/status.*"))
+    assert not list(program.parent.glob("*.part"))
+
+
+def test_where_nothing_can_be_written_it_runs_all_the_same(program: Path) -> None:
+    copy = program.with_name("onhost-1.pyz")
+    copy.write_bytes(program.read_bytes())
+    copy.with_name("onhost-1.pyz.d").write_text("in the way")
+    request = json.dumps({"workdir": str(program.parent / "nothing")}) + "\n"
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", str(copy), "status"], input=request, capture_output=True, text=True, check=False
+    )
+    assert [json.loads(line)["f"] for line in done.stdout.splitlines()] == ["hello", "end"]
+    assert not list(program.parent.glob("*.part"))
 
 
 def test_it_imports_the_standard_library_and_itself_only() -> None:
