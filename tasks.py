@@ -361,6 +361,51 @@ def teardown(
     return teardown.run(ROOT, host, name, wait=wait, json=json, accept_new=accept_new_host_key)
 
 
+@command(
+    help={
+        "hosts": "the replicas' hosts or groups",
+        "profile": "the replicas' profile",
+        "host": "where the router itself runs (default: the first of the replicas' hosts)",
+        "policy": "cache_aware, power_of_two, random or round_robin",
+        "port": "its port; its metrics take the one above",
+        "venv": "virtual environment there that has sglang-router (default: the host's)",
+        "restart": "start it anew even when it is up and unchanged",
+        "wait": WAIT,
+        "json": JSON,
+        "accept-new-host-key": NEW_KEY,
+    }
+)
+def router(
+    c: Context,
+    hosts: str | None = None,
+    profile: str | None = None,
+    host: str | None = None,
+    policy: str = "cache_aware",
+    port: int = 30080,
+    venv: str | None = None,
+    restart: bool = False,
+    wait: float = 0.0,
+    json: bool = False,
+    accept_new_host_key: bool = False,
+) -> int:
+    """Put SGLang's own router in front of replicas. A replica leaves it before it is replaced or taken down."""
+    from roles.server.commands.router import run
+
+    return run(
+        ROOT,
+        host,
+        hosts,
+        profile,
+        policy=policy,
+        port=port,
+        venv=venv,
+        restart=restart,
+        wait=wait,
+        json=json,
+        accept_new=accept_new_host_key,
+    )
+
+
 @command(help={"host": HOST, "name": NAME, "json": JSON, "accept-new-host-key": NEW_KEY})
 def unlock(
     c: Context,
@@ -431,6 +476,7 @@ namespace = Collection(
     doctor,
     logs,
     teardown,
+    router,
     unlock,
     Collection("lab", lab_up, lab_status, lab_down),
 )

@@ -21,13 +21,13 @@ class Server:
         self.address, self.port = address, port
         self._headers = {"Authorization": f"Bearer {key}"} if key else {}
 
-    def ask(self, path: str, body: Optional[Dict[str, Any]] = None, timeout: float = 25.0) -> Answer:
-        """GET, or POST with a body. One request, one connection, nothing raised."""
+    def ask(self, path: str, body: Optional[Dict[str, Any]] = None, timeout: float = 25.0, method: str = "") -> Answer:
+        """GET, or POST with a body, or another method. One request, one connection, nothing raised."""
         link = http.client.HTTPConnection(self.address, self.port, timeout=timeout)
         try:
             sent = None if body is None else json.dumps(body).encode()
             headers = dict(self._headers, **({"Content-Type": "application/json"} if sent else {}))
-            link.request("GET" if sent is None else "POST", path, sent, headers)
+            link.request(method or ("GET" if sent is None else "POST"), path, sent, headers)
             reply = link.getresponse()
             text = reply.read().decode("utf-8", "replace")
         except (OSError, http.client.HTTPException) as error:

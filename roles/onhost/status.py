@@ -96,6 +96,10 @@ def _health(home: Home, told: Json) -> None:
     if whole and (port.get("holder") or {}).get("ours"):
         address = told.get("probe_address") or "127.0.0.1"
         told["health"] = Server(address, port["port"]).health(25.0)[0]
+        if told.get("profile") == "router":
+            from .router import Router
+
+            told["workers"] = Router(home.run(told["run"]), port["port"]).workers()
 
 
 def forget(request: Request, frames: Frames) -> None:

@@ -10,9 +10,11 @@ from roles import check
 from roles.inventory.errors import AllranksError, NotYet, Refused
 from roles.ledger import Ledger, Record
 from roles.plan import Plan
+from roles.plan.router import url_of
 from roles.server import secrets
 from roles.server.confirm import Confirmation, Observer
 from roles.server.deployment import Deployment
+from roles.server.router import Routers
 from roles.server.run import Run, new_id
 from roles.server.standing import Standing, holder_of, port_of
 from roles.watch import Board, Verdict
@@ -24,7 +26,7 @@ class Options:
 
     restart: replace a run that is up and unchanged. replace: also stop other deployments of ours that hold the plan's
     ports or GPUs. keep: leave what is left of a failed run as it is. accept_new: take unknown host keys.
-    wait: seconds to wait for another operator's lease.
+    wait: seconds to wait for another operator's lease. routers: a run that is replaced leaves these first.
     """
 
     restart: bool = False
@@ -33,6 +35,7 @@ class Options:
     accept_new: bool = False
     wait: float = 0.0
     overrides: tuple[str, ...] = ()
+    routers: Routers | None = None
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,7 @@ def deploy(plan: Plan, observer: Observer, ledger: Ledger, options: Options | No
             if finding.level == "warning":
                 observer.step(f"warning: {finding}")
         check.refuse(found)
+        left = options.routers.leave(url_of(plan), observer.step) if options.routers and mine else []
         for old in (*mine, *in_the_way):
             _stop(deployment, old, observer)
         run = Run(new_id(plan, began), plan, began)
@@ -92,7 +96,10 @@ def deploy(plan: Plan, observer: Observer, ledger: Ledger, options: Options | No
         except AllranksError as error:
             ledger.close(run.id, "refused" if isinstance(error, Refused) else "failed", str(error), time.time())
             raise
-        return _confirmed(deployment, run, observer, ledger, options, began)
+        report = _confirmed(deployment, run, observer, ledger, options, began)
+        if options.routers and left and report.up:
+            options.routers.join(url_of(plan), left, observer.step)
+        return report
 
 
 def whole(standing: Standing, plan: Plan) -> bool:

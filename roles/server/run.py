@@ -21,9 +21,14 @@ def who() -> str:
 
 
 def new_id(plan: Plan, now: float) -> str:
+    """An id for a run of this plan."""
+    return new_run_id(plan.profile.name, now)
+
+
+def new_run_id(profile: str, now: float) -> str:
     """A run's id: UTC time, profile, four random letters: sorts by time, readable in a folder listing."""
     letters = "".join(secrets.choice("abcdefghjkmnpqrstuvwxyz23456789") for _ in range(4))
-    return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(now))}-{plan.profile.name}-{letters}"
+    return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(now))}-{profile}-{letters}"
 
 
 @dataclass(frozen=True)

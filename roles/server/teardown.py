@@ -9,6 +9,7 @@ from typing import Any
 
 from roles.inventory.errors import AllranksError, InputError, Leased, Unreachable
 from roles.ledger import Ledger
+from roles.plan.router import PROFILE as ROUTER
 from roles.remote import Remote, each
 from roles.server.deployment import stop_node
 from roles.server.lease import Claim, patiently
@@ -52,8 +53,13 @@ def all_of(hosts: Hosts, named: Sequence[str]) -> list[Standing]:
 def teardown_all(
     hosts: Hosts, runs: Sequence[Standing], ledger: Ledger, say: Say, *, wait: float = 0.0
 ) -> list[Stopped]:
-    """Stop each of these runs, so many at once as the hosts allow; every one reports."""
-    outcomes = each(runs, lambda run: teardown(hosts, run, ledger, say, wait=wait), parallel=hosts.parallel)
+    """Stop each of these runs, routers first, so many at once as the hosts allow; every one reports."""
+    first = [run for run in runs if run.profile == ROUTER]
+    outcomes = [
+        outcome
+        for group in (first, [run for run in runs if run.profile != ROUTER])
+        for outcome in each(group, lambda run: teardown(hosts, run, ledger, say, wait=wait), parallel=hosts.parallel)
+    ]
     return [outcome.unwrap() for outcome in outcomes]
 
 

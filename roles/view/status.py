@@ -34,10 +34,25 @@ class Row:
     health: int | None
     memory: Mapping[str, str]
     who: str
+    url: str | None = None  # where other hosts reach it
+    workers: Sequence[Mapping[str, Any]] | None = None  # of a router: what it serves
 
     def as_dict(self) -> dict[str, Any]:
         """For `--json`."""
         return {key: list(value) if isinstance(value, tuple) else value for key, value in vars(self).items()}
+
+
+def tree(rows: Sequence[Row]) -> list[tuple[Row, str]]:
+    """The rows in the order of the screen, each with what is drawn before its name: replicas beneath their router."""
+    found: list[tuple[Row, str]] = []
+    below = {worker["url"] for row in rows for worker in row.workers or ()}
+    for row in rows:
+        if row.workers is not None:
+            mine = [other for other in rows if other.url in [worker["url"] for worker in row.workers]]
+            found += [(row, ""), *((other, "└ " if other is mine[-1] else "├ ") for other in mine)]
+        elif row.url not in below:
+            found.append((row, ""))
+    return found
 
 
 def render(out: Console, rows: Sequence[Row], silent: Mapping[str, str], looked_at: Sequence[str], now: float) -> None:
@@ -48,9 +63,9 @@ def render(out: Console, rows: Sequence[Row], silent: Mapping[str, str], looked_
         names = ("deployment", "state", "since", "ranks", "port", "health", *memory)
         for name in names:
             table.add_column(name, no_wrap=name in ("state", "since", "ranks"))
-        for row in rows:
+        for row, stem in tree(rows):
             cells = (
-                row.deployment,
+                stem + row.deployment,
                 Text(row.state, style=WORDS.get(row.state, "bad")),
                 ago(now - row.since),
                 f"{row.living}/{row.ranks}",

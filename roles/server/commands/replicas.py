@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from roles.inventory import load
 from roles.inventory.errors import InputError, NoHost, SomeHosts
 from roles.ledger import Ledger
 from roles.plan import Plan
+from roles.server.commands.routers import routers_of
 from roles.server.deploy import Options
 from roles.server.replicas import Replica, Rollout, plans_for, roll_out
 from roles.view.console import console, print_json
@@ -49,6 +51,7 @@ def run(root: Path, host: str | None, profile: str | None, options: Options, rol
     """Roll out, and end with 0 (all are up), 10 (some are) or 11 (none is)."""
     inventory = load(root)
     plans = plans_for(inventory.profile(profile or "", options.overrides), inventory.hosts(host or ""))
+    options = replace(options, routers=routers_of(root, accept_new=options.accept_new))
     rows = Rows([plan.name for plan in plans])
     try:
         with rows:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
-from roles.inventory import load
+from roles.inventory import Inventory, load
 from roles.ledger import Ledger
+from roles.server.router import url_of_run
 from roles.server.standing import Standing, port_of
 from roles.server.state import State, state_of
 from roles.server.target import Hosts, all_meant, distinct
@@ -33,7 +35,7 @@ def run(
         runs = [run for run in hosts.runs(health=True) if not names or _is_one(run, names)]
     states = [state_of(run) for run in runs]
     silent = {host: str(error) for host, error in hosts.silent.items()}
-    rows = [_row(run, state) for run, state in zip(runs, states, strict=True)]
+    rows = [_row(run, state, inventory) for run, state in zip(runs, states, strict=True)]
     if json:
         print_json({"deployments": [row.as_dict() for row in rows], "silent": silent})
     else:
@@ -46,7 +48,7 @@ def _is_one(run: Standing, names: list[str]) -> bool:
     return any(name == run.deployment or run.run.startswith(name) for name in names)
 
 
-def _row(run: Standing, state: State) -> Row:
+def _row(run: Standing, state: State, inventory: Inventory) -> Row:
     head = run.head
     memory = {}
     for host, summary in run.nodes.values():
@@ -59,7 +61,7 @@ def _row(run: Standing, state: State) -> Row:
         profile=run.profile,
         hosts=run.hosts,
         state=state.word,
-        sentence=state.sentence,
+        sentence=_served(head["workers"]) if head.get("workers") is not None else state.sentence,
         since=float(run.up or run.started) if state.word in ("up", "unhealthy") else run.started,
         ranks=len(state.ranks),
         living=len(state.living),
@@ -68,4 +70,14 @@ def _row(run: Standing, state: State) -> Row:
         health=head.get("health"),
         memory=memory,
         who=str(head.get("who")),
+        url=url_of_run(run, inventory),
+        workers=head.get("workers"),
+    )
+
+
+def _served(workers: list[dict[str, Any]]) -> str:
+    """What a router says of its replicas."""
+    ill = [worker["url"] for worker in workers if not worker["healthy"]]
+    return f"serves {len(workers) - len(ill)} of {len(workers)} replicas" + (
+        f"; not well: {', '.join(ill)}" if ill else ""
     )

@@ -8,6 +8,7 @@ from typing import Any
 from roles.inventory import load
 from roles.inventory.errors import InputError, NoHost, SomeHosts
 from roles.ledger import Ledger
+from roles.server.commands.routers import leave_routers
 from roles.server.target import Hosts
 from roles.server.teardown import Stopped, all_of, teardown_all
 from roles.view import report as words
@@ -28,6 +29,7 @@ def run(
     looked_at = inventory.hosts(host)
     with Hosts(inventory, looked_at, accept_new=accept_new, parallel=parallel) as hosts:
         runs = all_of(hosts, [one.name for one in looked_at])
+        leave_routers(root, runs, accept_new=accept_new)
         with words.Stopping(quiet=json) as progress:
             stopped = teardown_all(hosts, runs, Ledger(root), progress.say, wait=wait)
         silent = [_silent(host, error) for host, error in hosts.silent.items()]
