@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from roles.inventory.profile import Profile
 
 
-
 def check(profile: Profile, hosts: Sequence[Host]) -> None:
     """Raise at the first thing that is wrong."""
     _number_of_hosts(profile, hosts)
