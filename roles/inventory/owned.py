@@ -39,6 +39,11 @@ FLAGS = {
     "--ssl-keyfile-password": _SECRET,
 }
 
+# Beginnings of those that SGLang itself takes for several, by the table of flags (roles/plan/flags).
+AMBIGUOUS = {
+    "--pp": "since SGLang 0.5.5 (--pp-size, --pp-max-micro-batch-size, later also --pp-async-batch-depth)",
+}
+
 VARIABLES = {
     "CUDA_VISIBLE_DEVICES": "write gpus:, so that the plan knows which rank has which GPU",
     "VIRTUAL_ENV": "write venv:",
@@ -62,6 +67,8 @@ def check_flag(flag: str, *, by: str) -> None:
     if flag in FLAGS:
         raise ValueError(f"{by} is not written here: {FLAGS[flag]}")
     if longer := next((owned for owned in FLAGS if owned.startswith(flag)), None):
+        if flag in AMBIGUOUS:
+            raise ValueError(f"{by} is ambiguous {AMBIGUOUS[flag]}: {FLAGS[longer]}")
         raise ValueError(f"{by} would be read as short for {longer}, if it is not ambiguous: {FLAGS[longer]}")
 
 

@@ -339,7 +339,7 @@ def test_a_profile_needs_nothing_but_a_model(root: Path) -> None:
         ),
         (
             "model: m\nextra_args: [--pp, 2]",
-            "2: extra_args[0]: --pp would be read as short for --pp-size",
+            "2: extra_args[0]: --pp is ambiguous since SGLang 0.5.5",
         ),
         (
             "model: m\nextra_args: [--tp-size=2]",
