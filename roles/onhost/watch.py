@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 import time
 from typing import Any, Callable, Dict, Optional, Tuple
@@ -15,6 +16,7 @@ from .session import Process, Session
 LOOK_EVERY = 0.1  # seconds between looks at the known processes
 SCAN_EVERY = 1.0  # seconds between looks for new ones
 PORT_EVERY = 0.5  # seconds
+FULL = 64 * 1024  # bytes left on the log's disk that are as good as none
 TELL_EVERY = 2.0  # seconds after which memory and CPU time are told though nothing else has changed
 
 
@@ -28,6 +30,7 @@ class Watch:
         self._told = self._scanned = self._looked = 0.0
         self._holder: Any = ()  # not yet told
         self._inodes: Tuple[int, ...] = ()
+        self._full = False
 
     def run(self) -> None:
         """Until the leader and the server are both dead."""
@@ -45,6 +48,7 @@ class Watch:
             self.main = self.session.main()
         if everywhere:
             self._scanned = now
+            self._look_at_disk()
         with contextlib.suppress(OSError):  # a full disk ends no following
             note(self.session)
         self._tell(now, leader)
@@ -60,6 +64,15 @@ class Watch:
             self._shown, self._told = seen, now
             rows = [p.row() for p in self.session.processes]
             self.send("procs", main=main, leader=leader.stat.pid if leader else None, procs=rows)
+
+    def _look_at_disk(self) -> None:
+        """A server whose log cannot be written goes on without a word: nobody would know why it is silent."""
+        with contextlib.suppress(OSError):
+            seen = os.statvfs(self.session.run.folder)
+            full = (seen.f_bfree if os.geteuid() == 0 else seen.f_bavail) * seen.f_frsize < FULL
+            if full != self._full:
+                self._full = full
+                self.send("disk", full=full, path=self.session.run.log)
 
     def _look_at_port(self, port: int) -> None:
         """The holder is searched for only when the listening sockets are not those of the last look."""

@@ -100,6 +100,7 @@ def _of_run(run: Run, stats: List[proc.Stat]) -> Found:
     here = [(marked["version"], marked["folder"])] if marked else []
     found.told["memory"] = cgroup.memory(alive[0]) if alive else cgroup.of(here)
     found.told["oom_kills"] = cgroup.since(marked)
+    found.told["ended"] = os.stat(run.path("exit")).st_mtime if os.path.exists(run.path("exit")) else None
     return found
 
 

@@ -53,6 +53,7 @@ class Confirmation:
                 self._note_up()
                 verdict = self._still(verdict)
             if verdict.kind != "up":
+                self.observer.step(verdict.sentence)  # at once: its evidence may take seconds to come
                 self._following.last_words()
                 remotes, name = self.deployment.remotes, self.run.plan.name
                 verdict = with_witnesses(verdict, self.watcher.board, remotes, name, self.run.id)

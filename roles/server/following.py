@@ -15,7 +15,7 @@ from roles.watch import Board, Change, Watcher
 
 TICK = 0.25  # seconds between looks at the clock when nothing comes
 BATCH = 500  # frames folded between two looks at the verdict
-LAST_WORDS = 2.0  # seconds that a failed run's log is still read, so that its record is whole
+LAST_WORDS = 1.0  # seconds that a failed run's log is still read, so that its record is whole
 
 OWN = ("lost_connection", "connected", "failed")  # frames made here: on this machine's clock already
 

@@ -35,7 +35,7 @@ def kernel(witness: Witness, kind: str) -> list[Told]:
 
 def doing(row: Told) -> str:
     """What a process does, in words: `sleeps in futex_wait_queue, uses no CPU, reads nothing`."""
-    where = row.get("wchan") or next(iter(row.get("stack") or ()), None)
+    where = None if row.get("state") == "R" else row.get("wchan") or next(iter(row.get("stack") or ()), None)
     verb = VERBS.get(str(row.get("state"))) or f"is in state {row.get('state')}"
     cpu, read = row.get("cpu"), row.get("read_all_rate")
     parts = [f"{verb} in {where}" if where else verb]

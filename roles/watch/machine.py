@@ -9,6 +9,8 @@ from roles.watch.finding import Finding, kernel
 from roles.watch.witness import Told, Witness
 
 FULL = 16  # MiB left on a file system that count as none
+AROUND = 5.0  # seconds between a kill and its victim's end: main may take that long to notice
+NAMES = ("sglang", "python", "pt_main")  # what the kernel calls the processes of a server
 NEAR = 0.97  # of a memory limit
 HELD = 1000  # MiB on a GPU that somebody must be using
 HIDDEN = "somebody else's, or of a process in another container: nvidia-smi on the machine itself tells"
@@ -39,9 +41,9 @@ def _whose(case: Case, witness: Witness, line: Told) -> str:
             return seen.name
     if pid and pid == (witness.told.get("crash") or {}).get("pid"):
         return f"main on {witness.host}"
-    dead = bool(case.gone) or not case.alive
-    known = bool(witness.told.get("started"))  # else any earlier kill on the host would be taken for ours
-    return f"{name}, which seems to be of this server," if dead and known and name.startswith("sglang") else ""
+    ended = (witness.told.get("crash") or {}).get("t") or witness.told.get("ended")
+    at_its_end = ended is not None and abs(float(ended) - line["t"]) < AROUND and bool(case.gone or not case.alive)
+    return f"{name}, of this server by its name and time," if at_its_end and name.startswith(NAMES) else ""
 
 
 def tight(case: Case) -> Iterator[Finding]:

@@ -137,6 +137,18 @@ def test_a_kill_of_somebody_else_or_of_earlier_proves_nothing() -> None:
     assert "memory:" not in said(machine=about(0, kernel={"lines": [other, earlier]}), **DEAD).sentence
 
 
+@pytest.mark.parametrize(
+    ("name", "t", "proven"), [("python", 949.0, True), ("python", 930.0, False), ("java", 949.0, False)]
+)
+def test_in_a_container_the_kernels_pid_is_another_one_and_name_and_time_must_do(
+    name: str, t: float, proven: bool
+) -> None:
+    line = {"t": t, "kind": "oom", "pid": 990_012, "name": name, "text": f"Killed process 990012 ({name})"}
+    found = said(exit=137, ended=950.0, machine=about(0, kernel={"lines": [line]}), **DEAD)
+
+    assert ("for lack of memory" in found.sentence) == proven
+
+
 def test_the_groups_own_count_proves_it_too() -> None:
     found = said(oom_kills=1, memory={"limit_mib": 2048}, machine=about(0), **DEAD)
 
