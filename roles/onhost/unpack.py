@@ -17,14 +17,17 @@ KEPT = 30 * 86400.0  # seconds that programs of other versions are kept after th
 
 def unpack(archive: str, folder: str) -> None:
     """Whole or not at all: into a folder of its own first, then renamed. Never fails."""
-    part = f"{folder}.{os.getpid()}.part"
+    part, before = f"{folder}.{os.getpid()}.part", os.umask(0o077)
     try:
         with zipfile.ZipFile(archive) as packed:
             packed.extractall(part)
+        os.mkdir(os.path.join(part, "onhost", "__pycache__"))  # made by Python itself others could look into it
         os.rename(part, folder)
         _forget_old(archive)
     except (OSError, zipfile.BadZipFile):  # a full disk, or somebody else's folder was first
         shutil.rmtree(part, ignore_errors=True)
+    finally:
+        os.umask(before)
 
 
 def _forget_old(archive: str) -> None:

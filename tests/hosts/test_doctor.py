@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 
@@ -54,7 +55,8 @@ def test_a_stopped_rank_is_told_by_its_process_state_alone(clone: Clone, host: L
 def test_a_server_killed_from_outside_is_not_said_to_have_crashed(clone: Clone, host: LabHost) -> None:
     clone.ok(*SMALL)
     for pid in [pid for pid, argv in seen.processes(host).items() if "sglang" in " ".join(argv)]:
-        seen.kill(pid)
+        with contextlib.suppress(ProcessLookupError):  # main may have ended a child before its turn came
+            seen.kill(pid)
     eventually(lambda: not seen.mains(host))
 
     said = clone.inv("doctor")

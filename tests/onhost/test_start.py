@@ -83,7 +83,7 @@ def test_a_held_port_is_refused_with_the_process_that_holds_it(host: OnHost) -> 
         port = held.getsockname()[1]
         error = host.error("start", **host.request("sleep 60", ports=[free_port(), port]))
     assert (error["code"], error["port"], error["holder"]["pid"]) == ("refused", port, os.getpid())
-    assert "pytest" in error["holder"]["cmdline"] and str(os.getpid()) in error["message"] and error["do"]
+    assert "python" in error["holder"]["cmdline"] and str(os.getpid()) in error["message"] and error["do"]
     assert not (host.workdir / "runs/r1").exists()
 
 

@@ -1,4 +1,4 @@
-"""allranks_job ROOT NONCE HOST...: what `inv deploy` does up to the first log line, on each host for itself, all at once.
+"""allranks_job ROOT NONCE HOST...: what `inv deploy` does up to the first log line, on each host for itself.
 
 The same code as a deploy: facts with the lease, stop of the running predecessor, start, follow. Only the wait for a
 model to load is left out: the "server" says one line and sleeps, since what is measured is our own cost.

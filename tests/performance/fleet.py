@@ -6,6 +6,7 @@ too: the figures say how allranks behaves with many hosts, not how fast these ho
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import sys
@@ -46,6 +47,7 @@ def measure(clone: Clone, hosts: Sequence[LabHost], what: str) -> None:
         "deploy": ("deploy", "--profile", "one", "--replicas"),
         "deploy again": ("deploy", "--profile", "one", "--replicas"),
         "status": ("status",),
+        "logs": ("logs", "--all"),
         "teardown": ("teardown", "--all"),
     }
     for title, words in commands.items():
@@ -58,6 +60,10 @@ def measure(clone: Clone, hosts: Sequence[LabHost], what: str) -> None:
 
 def count(done: Done) -> str:
     """How many of how many."""
+    if done.out.startswith('{"host"'):
+        lines = [json.loads(line) for line in done.out.splitlines()]
+        silent = sum("no answer" in line.get("note", "") for line in lines)
+        return f"{len(lines) - silent} lines, {silent} silent"
     try:
         told = done.json
     except ValueError:

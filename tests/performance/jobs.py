@@ -1,6 +1,6 @@
-"""One job, as each tool does it: put a launch script, end the predecessor, start it detached, give pid and first log line.
+"""One job, as each tool does it: a launch script put, its predecessor ended, started detached, pid and first line back.
 
-Each entry is the command line of one whole process that does the job on all hosts at once. `{n}` is the number of hosts.
+Each function gives the command line of one whole process that does the job on all hosts at once.
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ def raw_ssh(lab: Lab, work: Path, nonce: str, *, kex: str = "") -> list[str]:
     return [
         "sh",
         "-c",
-        f"printf '%s\\n' {names} | xargs -P {len(lab.hosts)} -I@ sh -c 'ssh {option} -F {lab.ssh_config} @ sh -s < {job}'",
+        f"printf '%s\\n' {names} | "
+        f"xargs -P {len(lab.hosts)} -I@ sh -c 'ssh {option} -F {lab.ssh_config} @ sh -s < {job}'",
     ]
 
 
