@@ -77,7 +77,7 @@ def test_four_ranks_answer_and_what_was_asked_arrives_and_a_lost_rank_is_named_a
     clone: Clone, real: list[LabHost]
 ) -> None:
     host = real[0]
-    odd = [word for name, value in ODD.items() for word in ("--set", f"environment.{name}={json.dumps(value)}")]
+    odd = [word for name, value in ODD.items() for word in ("--set", f"environment.{name}={value}")]
     asked = ("--host", "lab", "--profile", "tiny-tp2pp2", *odd, "--set", "served_model_name=ti'ny $HOME {x}")
     asked += ("--set", "flags.preferred_sampling_params=" + json.dumps(json.dumps({"temperature": 0.5})))
     plan = clone.ok("show", *asked, "--json").json
