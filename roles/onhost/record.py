@@ -59,25 +59,45 @@ def crash(session: Session) -> Optional[Json]:
     died = list(recorded.get("died", ()))
     if not died and session.main():
         died = _dead(session, dict(recorded, ranks=recorded.get("ranks", [])))
-    said = _said(run, list(recorded.get("ranks", ())))
-    guilty = said if said and (not died or died[0].get("label") is None) else (died[0] if died else said)
+    text = _log_end(run)
+    said = _said(text, list(recorded.get("ranks", ())))
+    if died and died[0].get("label") is not None:
+        guilty = _first(died, said, text)
+    else:
+        guilty = said[0] if said else (died[0] if died else None)
     asked = run.state.get("stopping")
     if guilty is None or (asked is not None and guilty.get("t", asked) >= asked):
         return None
     return {key: value for key, value in guilty.items() if key != "start"}
 
 
-def _said(run: Run, ranks: List[Json]) -> Optional[Json]:
-    """The crash that main itself wrote into the log, if it names one of the recorded processes."""
-    by_pid = {entry["pid"]: entry for entry in ranks}
+def _first(died: List[Json], said: List[Json], text: str) -> Json:
+    """Of ranks seen dead in one look, the one that the others died of.
+
+    A rank whose partner is gone prints its exception and ends; one that was killed prints nothing. So: whom main says
+    a signal ended, else whoever died without a word, else the first.
+    """
+    if len(died) > 1:
+        pids = {entry["pid"] for entry in died}
+        killed = [entry for entry in said if entry["pid"] in pids and entry["why"].startswith("exit code -")]
+        silent = [entry for entry in died if f" {entry['label']}] Scheduler hit an exception" not in text]
+        for suspects in (killed, silent):
+            if len(suspects) == 1:
+                return suspects[0]
+    return died[0]
+
+
+def _log_end(run: Run) -> str:
     try:
         with open(run.log, "rb") as file:
             file.seek(max(0, file.seek(0, 2) - LOG_END))
-            text = file.read(LOG_END).decode("utf-8", "replace")
+            return file.read(LOG_END).decode("utf-8", "replace")
     except OSError:
-        return None
-    for found in CRASHED.finditer(text):
-        entry = by_pid.get(int(found.group(2)))
-        if entry:
-            return dict(entry, why=f"exit code {found.group(3)}")
-    return None
+        return ""
+
+
+def _said(text: str, ranks: List[Json]) -> List[Json]:
+    """The crashes that main itself wrote into the log, of recorded processes."""
+    by_pid = {entry["pid"]: entry for entry in ranks}
+    found = [(by_pid.get(int(line.group(2))), line.group(3)) for line in CRASHED.finditer(text)]
+    return [dict(entry, why=f"exit code {code}") for entry, code in found if entry]
