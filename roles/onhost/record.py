@@ -61,6 +61,7 @@ def crash(session: Session) -> Optional[Json]:
         died = _dead(session, dict(recorded, ranks=recorded.get("ranks", [])))
     text = _log_end(run)
     said = _said(text, list(recorded.get("ranks", ())))
+    guilty: Optional[Json]
     if died and died[0].get("label") is not None:
         guilty = _first(died, said, text)
     else:
