@@ -4,11 +4,12 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.made
 
-.PHONY: help demo test test-fast check format venv clean
+.PHONY: help demo test test-fast check format venv bench bench-short clean
 
 help:
 	@echo "make demo       deploy the real SGLang to a host on this machine, look at it, tear it down (no GPU needed)"
 	@echo "make test       all tests that this machine can run; test-fast: the everyday ones, without SGLang"
+	@echo "make bench      time allranks beside ssh, Fabric, pyinfra and Ansible (minutes, a quiet machine); writes docs/performance.md"
 	@echo "make check      formatting, lint, types"
 	@echo "make clean      remove the virtual environment and the lab (inv lab.down first if it is up)"
 
@@ -33,6 +34,12 @@ check: venv
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
+
+bench: venv
+	@$(BIN)/python -m tests.performance.bench
+
+bench-short: venv
+	@$(BIN)/python -m tests.performance.bench --short
 
 format: venv
 	@$(BIN)/ruff format .
