@@ -85,6 +85,8 @@ def deploy(plan: Plan, observer: Observer, ledger: Ledger, options: Options | No
             if finding.level == "warning":
                 observer.step(f"warning: {finding}")
         check.refuse(found)
+        for old in (*mine, *in_the_way):
+            _all_here(plan, old)
         left = options.routers.leave(url_of(plan), observer.step) if options.routers and mine else []
         for old in (*mine, *in_the_way):
             _stop(deployment, old, observer)
@@ -163,15 +165,19 @@ def _in_the_way(plan: Plan, standing: Sequence[Standing], options: Options) -> l
     return list({other.run: other for other, _, _ in found}.values())
 
 
-def _stop(deployment: Deployment, standing: Standing, observer: Observer) -> None:
-    """Stop a run that this deploy replaces. Raises: AllranksError when something of it is left."""
-    observer.step(f"stopping run {standing.run} of {standing.deployment}")
-    elsewhere = set(standing.hosts) - {node.host.name for node in deployment.plan.nodes}
+def _all_here(plan: Plan, standing: Standing) -> None:
+    """Refuse to replace a run that also has nodes on hosts this plan does not reach, before anything is stopped."""
+    elsewhere = set(standing.hosts) - set(plan.hosts)
     if elsewhere:
         raise Refused(
             f"the run {standing.run} of {standing.deployment} also runs on {', '.join(sorted(elsewhere))}",
             do=f"inv teardown --name {standing.deployment}",
         )
+
+
+def _stop(deployment: Deployment, standing: Standing, observer: Observer) -> None:
+    """Stop a run that this deploy replaces. Raises: AllranksError when something of it is left."""
+    observer.step(f"stopping run {standing.run} of {standing.deployment}")
     hosts = {host for host, _ in standing.nodes.values()}
     nodes = [node.node for node in deployment.plan.nodes if node.host.name in hosts]
     trouble = deployment.stop(standing.run, nodes)

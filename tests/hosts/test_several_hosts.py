@@ -79,3 +79,16 @@ def test_a_teardown_with_one_host_silent_stops_the_other_and_says_what_may_be_le
     assert "lab1 is stopped already" in row["sentence"]
     pair.ok("teardown")
     assert seen.servers(hosts[1]) == []
+
+
+def test_a_run_with_a_node_elsewhere_is_not_replaced_by_a_plan_that_cannot_reach_it(
+    pair: Clone, hosts: list[LabHost], port: int
+) -> None:
+    pair.ok(*PAIR)
+    before = seen.processes(hosts[0]), seen.processes(hosts[1])
+
+    refused = pair.inv("deploy", "--host", "lab1", "--profile", "small", "--set", f"port={port}", "--replace")
+
+    assert refused.code == 3, refused.said
+    assert "also runs on lab2" in refused.err and "inv teardown --name pair@lab1,lab2" in refused.err
+    assert (seen.processes(hosts[0]), seen.processes(hosts[1])) == before
