@@ -96,7 +96,7 @@ def prepared(root: Path, most: int, *, peers: bool) -> None:
     if peers and not (root / "peers/bin/pyinfra").exists():
         venv.create(root / "peers", with_pip=True)
         pip = [str(root / "peers/bin/python"), "-m", "pip", "install", "--quiet", *PEERS]
-        subprocess.run(pip, check=True)
+        subprocess.run(pip, check=True, stderr=subprocess.DEVNULL)
 
 
 def main() -> None:

@@ -127,7 +127,8 @@ def ansible(lab: Lab, work: Path, nonce: str) -> list[str]:
             gathering = explicit
             [ssh_connection]
             pipelining = True
-            ssh_args = -F {lab.ssh_config} -o ControlMaster=auto -o ControlPersist=60s -o ControlPath={work}/cp-%%h
+            control_path_dir = {work}/cp
+            ssh_args = -F {lab.ssh_config} -o ControlMaster=auto -o ControlPersist=60s
             """
         )
     )
