@@ -174,6 +174,16 @@ def test_a_host_that_cannot_be_reached_is_4(clone: Clone) -> None:
     assert list(status.json["silent"]) == ["nowhere"]
 
 
+def test_a_peer_that_hangs_up_is_told_in_one_line_without_the_libraries_own_words(clone: Clone) -> None:
+    clone.hosts({"proxied": {"address": "192.0.2.1", "proxy_command": "false", "models": "/srv"}})
+
+    done = clone.inv("deploy", "--host", "proxied", "--profile", "small")
+
+    assert done.code == 4
+    (line,) = [line for line in done.err.splitlines() if line != "checking proxied"]
+    assert line == "allranks: proxied: its proxy_command ended with status 1 (false); try that command by hand"
+
+
 def test_every_class_of_error_has_its_documented_code() -> None:
     page = (REPOSITORY / "docs/exit-codes.md").read_text()
 

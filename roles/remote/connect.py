@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import random
 import time
 from functools import lru_cache
@@ -22,6 +23,9 @@ from roles.remote.wire import Piped, Wire
 
 CONNECT_TIMEOUT = 10.0  # seconds until a host that does not answer is called unreachable
 KEEPALIVE = 15  # seconds between SSH keepalives, so that a NAT or firewall keeps an idle connection
+
+# Paramiko logs what it raises too; where nobody has set up logging, Python would print that with its traceback.
+logging.getLogger("paramiko").addHandler(logging.NullHandler())
 
 
 @lru_cache(maxsize=1)
