@@ -261,6 +261,8 @@ def status(
         "lines": "how many of each host's last lines (50; 0: all)",
         "follow": "go on as lines are written; Ctrl-C ends it",
         "since": "only lines since 10m, 2h, 14:05 or '2026-11-29 14:05:00' (the host's local time)",
+        "all": "of everything of ours on the hosts that are named",
+        "parallel": PARALLEL,
         "explain": "say what happened instead: the earliest cause, each rank's stage, what to do",
         "file": "explain a log file from anywhere, - for stdin; no host is asked (one a node: repeatable)",
         "json": "one JSON object a line",
@@ -276,12 +278,21 @@ def logs(
     lines: int = 50,
     follow: bool = False,
     since: str | None = None,
+    all: bool = False,
+    parallel: int = 30,
     explain: bool = False,
     file: Sequence[str] | None = None,
     json: bool = False,
     accept_new_host_key: bool = False,
 ) -> int:
     """The logs of all hosts of a deployment, merged by time, by rank if asked; or what they say happened."""
+    if all:
+        from roles.server.commands import logs_all
+
+        logs_all.alone(name=name, rank=rank, follow=follow, explain=explain, file=file)
+        return logs_all.run(
+            ROOT, host, lines=lines, since=since, parallel=parallel, json=json, accept_new=accept_new_host_key
+        )
     if explain or file:
         from roles.server.commands import explain as story
 

@@ -119,14 +119,17 @@ class Home:
         return iter(sorted(found, key=lambda each: float(each.state.get("started") or 0)))
 
     @contextlib.contextmanager
-    def lock(self, why: str, wait: float, say: Optional[Callable[[float], None]] = None) -> Iterator[None]:
-        """Hold the host's lock; the kernel drops it when we end, however we end.
+    def lock(
+        self, why: str, wait: float, say: Optional[Callable[[float], None]] = None, of: str = ""
+    ) -> Iterator[None]:
+        """Hold the host's lock, or that of the run `of` alone; the kernel drops it when we end, however we end.
 
         Args: wait: seconds to wait for another holder; say: called about once a second meanwhile.
         Raises: HostError naming who has it.
         """
         self.make()
-        fd = os.open(os.path.join(self.path, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        place = os.path.join(self.path, "runs", of) if of else self.path
+        fd = os.open(os.path.join(place, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             self._take(fd, wait, say)
             with contextlib.suppress(OSError):  # who it is is a courtesy: a full disk does not matter here

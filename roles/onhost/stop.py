@@ -30,7 +30,8 @@ def stop(request: Request, frames: Frames) -> None:
     def waiting(seconds: float) -> None:
         frames.send("stopping", run=run_id, what="wait lock", seconds=round(seconds, 3))
 
-    with home.lock(f"stop of {run_id}", grace + wait, waiting):
+    # Its own lock: a server that takes a minute to drain keeps nobody from starting another one beside it.
+    with home.lock(f"stop of {run_id}", grace + wait, waiting, of=run_id):
         run = home.run(run_id)
         with under_lease(home, request, run.state, ttl=grace + wait + 2 * leases.TTL):
             _stop(Stop(run, frames), grace, wait, kill)

@@ -39,13 +39,30 @@ def last(hosts: Hosts, run: Standing, *, lines: int | None, since: float | None)
     each_host: list[list[tuple[str, int, Entry]]] = []
     ends: dict[str, int] = {}
     for number, outcome in enumerate(each(nodes, one)):
-        name, frames = outcome.item[1].host.name, outcome.unwrap()
+        name, frames = outcome.item[1].host.name, outcome.value or []
+        if outcome.error:  # the others' lines are none the worse
+            each_host.append([("", number, Entry(name, None, f"its log could not be read: {outcome.error}"))])
+            continue
         reader = LineReader()
         found = [line for frame in frames for line in reader.feed(frame["text"])] + list(reader.flush())
         ends[name] = int(frames[-1]["to"]) if frames else 0
         each_host.append([(stamp, number, Entry(name, line)) for stamp, line in stamped(found)])
     merged = heapq.merge(*each_host, key=lambda item: item[0])
     return [entry for _, _, entry in merged], ends
+
+
+def last_of_all(hosts: Hosts, runs: Sequence[Standing], *, lines: int | None, since: float | None) -> list[Entry]:
+    """The last `lines` of each node of several runs (or all since an epoch second), merged by time."""
+    outcomes = each(runs, lambda run: last(hosts, run, lines=lines, since=since)[0], parallel=hosts.parallel)
+    merged = heapq.merge(*(list(_timed(outcome.unwrap())) for outcome in outcomes), key=lambda item: item[0])
+    return [entry for _, entry in merged]
+
+
+def _timed(entries: Sequence[Entry]) -> Iterator[tuple[str, Entry]]:
+    stamp = ""
+    for entry in entries:
+        stamp = max(stamp, (entry.line.time if entry.line else None) or stamp)
+        yield stamp, entry
 
 
 def stamped(lines: Sequence[Line]) -> Iterator[tuple[str, Line]]:

@@ -48,7 +48,8 @@ def tree(rows: Sequence[Row]) -> list[tuple[Row, str]]:
     below = {worker["url"] for row in rows for worker in row.workers or ()}
     for row in rows:
         if row.workers is not None:
-            mine = [other for other in rows if other.url in [worker["url"] for worker in row.workers]]
+            served = {worker["url"] for worker in row.workers}
+            mine = sorted((other for other in rows if other.url in served), key=lambda other: other.deployment)
             found += [(row, ""), *((other, "└ " if other is mine[-1] else "├ ") for other in mine)]
         elif row.url not in below:
             found.append((row, ""))

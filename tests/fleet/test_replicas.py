@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 
 import pytest
@@ -132,6 +133,10 @@ def test_all_of_a_group_is_torn_down_and_whoever_did_not_answer_is_told(replica:
     deploy(replica, "--replicas")
     hosts[1].crash()
 
+    read = replica.inv("logs", "--host", ALL, "--all", "--lines", "40", "--json")
+    told = [json.loads(line) for line in read.out.splitlines()]
+    assert {row["host"] for row in told if "text" in row} == {"lab1", "lab3"} and read.code == 10
+    assert [row["host"] for row in told if "no answer" in row.get("note", "")] == ["lab2"]
     some = replica.inv("teardown", "--host", ALL, "--all", "--json", timeout=120)
 
     assert some.code == 10 and (some.json["stopped"], some.json["of"]) == (2, 3), some

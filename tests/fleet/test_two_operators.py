@@ -117,6 +117,22 @@ def test_a_command_whose_lease_was_taken_over_goes_on_watching_and_changes_nothi
     assert "other@lab1" in bob.ok("status", "--host", "lab1").out
 
 
+def test_a_server_that_is_slow_to_stop_keeps_nobody_from_starting_another_beside_it(
+    ada: Clone, bob: Clone, host: LabHost, port: int
+) -> None:
+    ada.profile("deaf", port, environment={"STANDIN_DEAF": "1"}, timeouts={"stop": 40})
+    bob.profile("beside", port + 200)
+    ada.ok("deploy", "--host", "lab1", "--profile", "deaf")
+    stopping = ada.start("teardown", "--host", "lab1", "--name", "deaf@lab1")
+    eventually(lambda: '"stopping"' in host.exec(["cat", "/root/.allranks/leases.json"]).stdout, within=20)
+
+    bob.ok("deploy", "--host", "lab1", "--profile", "beside", timeout=30)
+
+    assert stopping.poll() is None
+    assert finished(stopping, 90).code == 0
+    assert "beside@lab1" in bob.ok("status", "--host", "lab1").out
+
+
 def test_two_deployments_that_share_nothing_are_made_side_by_side(
     ada: Clone, bob: Clone, host: LabHost, port: int
 ) -> None:
