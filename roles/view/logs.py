@@ -24,9 +24,8 @@ class LogPrinter:
     def line(self, host: str, label: str, stamp: str, text: str, source: str) -> None:
         """One line that `host` printed; `label` is its rank or empty, `stamp` the host's local time or empty."""
         if self._json:
-            print(
-                json.dumps({"host": host, "rank": label or None, "time": stamp or None, "source": source, "text": text})
-            )
+            said = {"host": host, "rank": label or None, "time": stamp or None, "source": source, "text": text}
+            print(json.dumps(said), flush=True)  # who reads a pipe must hear each line when it is said
             return
         out = Text(no_wrap=not self._console.is_terminal, overflow="ignore")
         out.append(host.ljust(self._host_width), style=self._shades.get(host, ""))
@@ -39,6 +38,6 @@ class LogPrinter:
     def note(self, host: str, text: str) -> None:
         """A word of our own between the lines."""
         if self._json:
-            print(json.dumps({"host": host, "note": text}))
+            print(json.dumps({"host": host, "note": text}), flush=True)
         else:
             self._console.print(Text(f"-- {host}: {text}", style="warn"))
