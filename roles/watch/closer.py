@@ -31,7 +31,7 @@ def closer(verdict: Verdict, case: Case, board: Board) -> Verdict:
         kill = kills[0]
         who = f"{verdict.rank} on {verdict.host}" if verdict.rank else f"main on {verdict.host}"
         sentence = f"{who} was killed by the kernel for lack of memory"
-        witnesses = [found.sentence for found in kills]
+        witnesses = [found.sentence for found in kills[1:]]
         return replace(verdict, sentence=sentence, cause=kill.sentence, do=kill.do, witnesses=witnesses, id=kill.id)
     return replace(verdict, witnesses=[found.sentence for found in machine.gpu_errors(case)])
 

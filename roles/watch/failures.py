@@ -49,6 +49,15 @@ FAILURES = (
         ends=True,
     ),
     Failure(
+        "shell-says",
+        r"launch\.sh: line \d+: +\d+ (?P<what>Killed|Terminated|Aborted|Segmentation fault|Bus error)\b",
+        "main was ended by a signal: {what}",
+        "if nothing above says why, it came from outside: look at dmesg -T and at the cgroup's memory.events",
+        "wrapper",
+        "run",
+        ends=True,
+    ),
+    Failure(
         "sigquit",
         r"^Received sigquit from a child process|^SIGQUIT received\.",
         "a child process of main failed",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal as signals
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -40,6 +41,8 @@ def _hello(board: Board, node: int, frame: Frame, at: float) -> Board:
 
 def _exit(board: Board, node: int, frame: Frame, at: float) -> Board:
     code, signal = frame.get("code"), frame.get("signal")
+    if isinstance(signal, str):
+        signal = signals.Signals[signal].value if signal in signals.Signals.__members__ else None
     if signal is None and isinstance(code, int) and (code < 0 or 128 < code < 160):
         signal = -code if code < 0 else code - 128
     died = board.nodes[node].main_died

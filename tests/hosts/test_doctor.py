@@ -5,6 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import subprocess
+import threading
+import time
 
 import pytest
 
@@ -118,3 +121,47 @@ def test_a_stall_of_a_stopped_process_says_so(clone: Clone, host: LabHost, port:
     assert "PP1 TP0 on lab: its process (pid" in said.out
     os.kill(pid, signal.SIGCONT)
     clone.ok("teardown")
+
+
+EIGHT = {"layout": {"tp": 4, "pp": 2}}
+
+
+def test_eight_ranks_and_the_one_that_is_killed_while_loading_is_named_within_two_seconds(
+    clone: Clone, host: LabHost, port: int
+) -> None:
+    clone.profile("small", port, **EIGHT, environment={"STANDIN_HOLD": "loading"})
+    deploy = clone.start(*SMALL)
+    heard = _heard(deploy)
+    pid = eventually(lambda: _pid(host, "sglang::scheduler_PP1_TP2") if len(seen.servers(host)) == 11 else 0)
+    eventually(lambda: "PP1 TP2  process started" in "".join(heard), 20)
+
+    killed = seen.kill(pid)
+
+    eventually(lambda: "PP1 TP2 on lab died" in "".join(heard), 20)
+    assert time.time() - killed < 2.5  # two seconds, and half a one for a busy machine
+    assert deploy.wait(30) == 5
+
+
+def test_eight_ranks_that_are_up_and_one_that_is_frozen(clone: Clone, host: LabHost, port: int) -> None:
+    clone.profile("small", port, **EIGHT).ok(*SMALL)
+    assert "8 of 8 ranks" in clone.ok("doctor").out
+    pid = seen.titled(host, "sglang::scheduler_PP0_TP3")
+    os.kill(pid, signal.SIGSTOP)
+
+    said = clone.inv("doctor", "--json").json["servers"][0]
+
+    assert (said["state"], len(said["ranks"])) == ("lost", 8)
+    assert said["sentence"].startswith("PP0 TP3 on lab is stopped by a signal (state T")
+    os.kill(pid, signal.SIGCONT)
+
+
+def _pid(host: LabHost, title: str) -> int:
+    return next((pid for pid, argv in seen.processes(host).items() if argv[0] == title), 0)
+
+
+def _heard(process: subprocess.Popen[str]) -> list[str]:
+    """The lines of a command's standard error, as they come."""
+    lines: list[str] = []
+    assert process.stderr is not None
+    threading.Thread(target=lambda stream=process.stderr: lines.extend(iter(stream.readline, "")), daemon=True).start()
+    return lines

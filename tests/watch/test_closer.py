@@ -34,7 +34,7 @@ def test_a_silent_death_that_the_kernel_explains_is_a_kill_for_lack_of_memory() 
     said = closer(DIED, case({"kernel": kernel}), board(2, 1))
 
     assert said.sentence == "TP1 on a was killed by the kernel for lack of memory"
-    assert (said.id, said.witnesses) == ("oom-kill", [f"the kernel killed TP1 on a for lack of memory: {OOM}"])
+    assert (said.id, said.cause) == ("oom-kill", f"the kernel killed TP1 on a for lack of memory: {OOM}")
 
 
 def test_a_silent_death_of_which_the_kernel_says_nothing_stays_what_it_is() -> None:
