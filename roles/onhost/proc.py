@@ -115,8 +115,12 @@ def title(pid: int) -> str:
 
 
 def boot_id() -> str:
-    """Which boot of the machine this is: start ticks count from it."""
-    return (read("/proc/sys/kernel/random/boot_id") or b"").decode().strip()
+    """Which start of this host this is.
+
+    A container that is restarted keeps its kernel's boot id, but not its first process: that one's start is part of it.
+    """
+    kernel, first = (read("/proc/sys/kernel/random/boot_id") or b"").decode().strip(), stat(1)
+    return f"{kernel}.{first.start}" if first else kernel  # hidepid hides it from ordinary users
 
 
 def link(pid: int, name: str) -> str:

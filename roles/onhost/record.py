@@ -18,7 +18,12 @@ LOG_END = 512 * 1024  # bytes of the log's end that are searched
 
 
 def note(session: Session) -> None:
-    """Bring ranks.json up to date with the last look. Writes only when something changed."""
+    """Bring ranks.json up to date with the last look. Writes only when something changed.
+
+    After a restart of the host all are gone at once, and none of them is to blame.
+    """
+    if session.rebooted:
+        return
     old = session.recorded
     new = dict(old)
     main = session.main()

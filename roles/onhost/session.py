@@ -48,6 +48,11 @@ class Session:
         for entry in self.known():
             self._titles[(entry["pid"], entry["start"])] = entry["title"]
 
+    @property
+    def rebooted(self) -> bool:
+        """Whether the host was started anew since: nothing of the run can be left."""
+        return self._boot != self.boot
+
     def known(self) -> List[Json]:
         """The processes written down earlier in ranks.json."""
         main = self.recorded.get("main")
@@ -55,7 +60,7 @@ class Session:
 
     def look(self, everywhere: bool = True, stats: Optional[Sequence[proc.Stat]] = None) -> List[Process]:
         """The run's processes now, zombies too. `everywhere`: also find new ones; `stats`: a scan made already."""
-        if self._boot != self.boot:
+        if self.rebooted:
             return []
         if stats is None:
             stats = self._scan() if everywhere else proc.scan(p.stat.pid for p in self.processes)

@@ -43,6 +43,7 @@ def summary(run: Run, stats: Sequence[proc.Stat]) -> Json:
         log=log,
         log_bytes=os.stat(log).st_size if os.path.exists(log) else None,
         crash=crash(session),
+        rebooted=session.rebooted,
         health=None,
     )
     return told

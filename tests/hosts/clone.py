@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import queue
 import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 from roles.lab.host import LabHost
 from roles.lab.written import entry, names
@@ -125,6 +127,36 @@ class Clone:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
+
+
+class Lines:
+    """The lines that a running command prints, as they come; waiting for one ends after a while."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.said: list[str] = []
+        self._queue: queue.Queue[str] = queue.Queue()
+        assert process.stdout is not None
+        threading.Thread(target=self._read, args=(process.stdout,), daemon=True).start()
+
+    def _read(self, stream: IO[str]) -> None:
+        for line in stream:
+            self._queue.put(line.rstrip("\n"))
+
+    def next(self, within: float = 30.0) -> str:
+        """The next line."""
+        self.said.append(self._queue.get(timeout=within))
+        return self.said[-1]
+
+    def until(self, words: str, within: float = 60.0) -> str:
+        """The next line with these words; fails with all that was said when it does not come."""
+        end = time.monotonic() + within
+        while True:
+            try:
+                line = self.next(max(0.01, end - time.monotonic()))
+            except queue.Empty:
+                raise AssertionError(f"no {words!r} within {within:.0f} s; said: {self.said[-20:]}") from None
+            if words in line:
+                return line
 
 
 def finished(process: subprocess.Popen[str], timeout: float = 60.0) -> Done:
