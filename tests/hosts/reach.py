@@ -13,6 +13,7 @@ from roles.lab.host import LabHost
 from roles.lab.keys import known_hosts_line, public, sshd_config
 from roles.lab.written import entry
 from roles.remote import Remote
+from tests.hosts.clone import eventually
 
 SECOND = 2222
 KEYS = "/run/allranks-lab"  # where a namespace host keeps its sshd's files
@@ -40,7 +41,9 @@ def second_sshd(host: LabHost, folder: Path, *more: str, without: str = "?") -> 
     names = (*(line.split()[0] for line in more), without)
     config = "\n".join([*more, *(line for line in text.splitlines() if not line.startswith(names))]) + "\n"
     shell(host, "cat >/run/second.conf", text=config)
-    shell(host, f"{need('sshd')} -f /run/second.conf -E /var/log/second.log")
+    shell(host, f"rm -f /run/second.pid; {need('sshd')} -f /run/second.conf -E /var/log/second.log")
+    # It goes into the background before it listens, and writes its pid down after.
+    eventually(lambda: host.exec(["test", "-s", "/run/second.pid"]).returncode == 0)
     known = folder / "known_hosts_second"
     known.write_text(known_hosts_line([host.address], SECOND, host.home / "host_key"))
     try:

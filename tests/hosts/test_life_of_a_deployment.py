@@ -12,7 +12,7 @@ import pytest
 
 from roles.lab.host import LabHost
 from tests.hosts import seen
-from tests.hosts.clone import Clone, eventually, finished
+from tests.hosts.clone import Clone, Lines, eventually, finished
 from tests.hosts.labs import disk
 
 pytestmark = pytest.mark.hosts
@@ -170,14 +170,14 @@ def test_following_ends_with_ctrl_c_and_leaves_nothing_on_the_host(clone: Clone,
     clone.profile("small", port, environment={"STANDIN_CHATTER": "0.1"})
     clone.ok(*SMALL)
     following = clone.start("logs", "--follow", "--lines", "1")
-    assert following.stdout is not None
-    lines = [following.stdout.readline() for _ in range(20)]  # more than the last one: they come as they are written
-    assert all("#new-token" in line for line in lines[1:])
+    lines = Lines(following)
+    came = [lines.next() for _ in range(20)]  # more than the last one: they come as they are written
+    assert all("#new-token" in line for line in came[1:])
     assert len(seen.onhosts(host)) == 1
 
     os.killpg(following.pid, signal.SIGINT)
 
-    assert finished(following).code == 0
+    assert following.wait(20) == 0
     eventually(lambda: not seen.onhosts(host))
     assert len(seen.mains(host)) == 1
 
