@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from roles.lab.host import LabHost
+from tests.hosts.clone import eventually
 from tests.hosts.labs import disk
 
 STANDIN = "-m\0sglang.launch_server"
@@ -36,8 +37,12 @@ def processes(host: LabHost) -> dict[int, list[str]]:
 
 
 def titled(host: LabHost, title: str) -> int:
-    """The one process that calls itself this."""
-    (pid,) = [pid for pid, argv in processes(host).items() if argv[0] == title]
+    """The one process that calls itself this; a moment after its fork it has not yet."""
+
+    def found() -> list[int]:
+        return [pid for pid, argv in processes(host).items() if argv[0] == title]
+
+    (pid,) = eventually(found)
     return pid
 
 
