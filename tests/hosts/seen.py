@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from roles.lab.host import LabHost
+from roles.lab.process import parent
 from tests.hosts.clone import eventually
 from tests.hosts.labs import disk
 
@@ -47,8 +48,9 @@ def titled(host: LabHost, title: str) -> int:
 
 
 def mains(host: LabHost) -> list[int]:
-    """The servers' main processes."""
-    return [pid for pid, argv in processes(host).items() if STANDIN in "\0".join(argv)]
+    """The servers' main processes, without their children that have not renamed themselves yet."""
+    found = [pid for pid, argv in processes(host).items() if STANDIN in "\0".join(argv)]
+    return [pid for pid in found if parent(pid) not in found]
 
 
 def servers(host: LabHost) -> list[list[str]]:
