@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import shlex
 import threading
@@ -214,8 +213,3 @@ def stderr_of(channel: paramiko.Channel, limit: int = 65536) -> str:
     while channel.recv_stderr_ready() and len(said) < limit:
         said += channel.recv_stderr(limit - len(said))
     return said.decode(errors="replace")
-
-
-def sha256(content: bytes) -> str:
-    """Hex digest, as `sha256sum` prints it."""
-    return hashlib.sha256(content).hexdigest()

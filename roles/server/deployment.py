@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -155,8 +154,3 @@ def _all(outcomes: Sequence[Outcome[Any, Any]], after: Sequence[str] = ()) -> li
     if any(isinstance(error, Unreachable) for error in errors):
         kind = Unreachable
     raise kind("\n".join([*map(str, errors), *after]))
-
-
-def now() -> float:
-    """This machine's clock, epoch seconds."""
-    return time.time()

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from roles.inventory import Host
 from roles.remote import Outcome, Remote, each
 from roles.remote.fleet import PARALLEL
 
@@ -102,9 +101,3 @@ def gather(found: Iterable[tuple[str, Summary]], heard: Iterable[str] = ()) -> l
         standing = standings.setdefault(run, Standing(run, deployment, profile, of, heard=answered))
         standing.nodes[int(summary.get("node") or 0)] = (host, summary)
     return sorted(standings.values(), key=lambda standing: (standing.started, standing.run))
-
-
-def on(hosts: Sequence[Host], outcomes: Sequence[Outcome[Remote, list[Summary]]]) -> list[Standing]:
-    """The runs that the answers tell of."""
-    names = [host.name for host in hosts]
-    return gather((name, s) for name, outcome in zip(names, outcomes, strict=True) for s in outcome.value or [])
