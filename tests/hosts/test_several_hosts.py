@@ -6,7 +6,7 @@ import pytest
 
 from roles.lab.host import LabHost
 from tests.hosts import seen
-from tests.hosts.clone import Clone
+from tests.hosts.clone import Clone, eventually
 from tests.hosts.labs import disk
 
 pytestmark = pytest.mark.hosts
@@ -85,10 +85,14 @@ def test_a_run_with_a_node_elsewhere_is_not_replaced_by_a_plan_that_cannot_reach
     pair: Clone, hosts: list[LabHost], port: int
 ) -> None:
     pair.ok(*PAIR)
+    for host in hosts[:2]:  # the deploy's own program ends a moment after the command
+        eventually(lambda host=host: not seen.onhosts(host))  # type: ignore[misc]
     before = seen.processes(hosts[0]), seen.processes(hosts[1])
 
     refused = pair.inv("deploy", "--host", "lab1", "--profile", "small", "--set", f"port={port}", "--replace")
 
     assert refused.code == 3, refused.said
     assert "also runs on lab2" in refused.err and "inv teardown --name pair@lab1,lab2" in refused.err
+    for host in hosts[:2]:
+        eventually(lambda host=host: not seen.onhosts(host))  # type: ignore[misc]
     assert (seen.processes(hosts[0]), seen.processes(hosts[1])) == before
