@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
-import socket
-import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,11 +13,10 @@ import pytest
 from roles.lab.host import LabHost
 from tests.hosts import labs, seen
 from tests.hosts.clone import REPOSITORY, Clone, eventually, finished
+from tests.sglang.real import OPT, UP, Told, listens
 
 pytestmark = [pytest.mark.sglang, pytest.mark.hosts, pytest.mark.slow]
 
-OPT = REPOSITORY / ".lab/opt"
-UP = 400.0  # seconds that a deploy may take on a busy machine
 ODD = {
     "ODD_SPACES": "  two  words ",
     "ODD_QUOTES": 'it\'s "quoted" `here`',
@@ -27,50 +24,6 @@ ODD = {
     "ODD_LINES": "first\nsecond\n",
     "ODD_JSON": '{"a": [1, "b c"], "d": null}',
 }
-
-
-@pytest.fixture(scope="module")
-def real() -> Iterator[list[LabHost]]:
-    if not (OPT / "stamp").exists():
-        pytest.skip("SGLang is not installed for the lab: make test installs it, or inv lab.up --sglang")
-    with labs.made("sglang", 2, opt=OPT) as hosts:
-        yield hosts
-
-
-@pytest.fixture
-def clone(new_clone: Callable[[str], Clone], real: list[LabHost]) -> Iterator[Clone]:
-    """A clone with the committed profiles, and the two hosts as if just set up."""
-    fresh = new_clone("real").hosts(real)
-    for profile in (REPOSITORY / "inventory/profiles").glob("tiny-*.yml"):
-        shutil.copy(profile, fresh.root / "inventory/profiles")
-    yield fresh
-    labs.clean(real)
-
-
-def listens(host: LabHost, port: int) -> bool:
-    """Whether anybody answers on a port of the host."""
-    with socket.socket() as link:
-        link.settimeout(2)
-        return link.connect_ex((host.address, port)) == 0
-
-
-class Told:
-    """What a running command prints on stderr, as it comes."""
-
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        self.process, self.lines = process, ""
-
-    def until(self, words: str, within: float = UP) -> str:
-        """Read on until a line has these words; gives that line."""
-        end = time.monotonic() + within
-        assert self.process.stderr is not None
-        while time.monotonic() < end:
-            line = self.process.stderr.readline()
-            assert line, f"it ended without {words!r}:\n{self.lines}"
-            self.lines += line
-            if words in line:
-                return line
-        raise AssertionError(f"no {words!r} within {within:.0f} s:\n{self.lines}")
 
 
 def test_four_ranks_answer_and_what_was_asked_arrives_and_a_lost_rank_is_named_and_nothing_stays(
