@@ -144,6 +144,9 @@ def diff(
         "host": HOST,
         "profile": f"{PROFILE}: draw its ranks in their places",
         "set": SET,
+        "measure": "also time copies between the GPUs and the profile's collectives, with the torch that is there",
+        "anyway": "measure also on GPUs that are in use",
+        "limit": "seconds that measuring on one host may take (300)",
         "json": JSON,
         "accept-new-host-key": NEW_KEY,
     },
@@ -154,16 +157,21 @@ def topo(
     host: str | None = None,
     profile: str | None = None,
     set: Sequence[str] | None = None,
+    measure: bool = False,
+    anyway: bool = False,
+    limit: float = 300.0,
     json: bool = False,
     accept_new_host_key: bool = False,
 ) -> int:
-    """Draw the GPUs of hosts: NUMA nodes, links, memory, and which rank would sit where."""
+    """Draw the GPUs of hosts: NUMA nodes, links, memory, which rank would sit where; measure what lies between them."""
     from roles.inventory import load
     from roles.server.commands import topo
+    from roles.server.measure import Options
 
     made = plan(host, profile, set) if profile else None
     hosts = [node.host for node in made.nodes] if made else load(ROOT).hosts(host or "")
-    return topo.run(hosts, made, json=json, accept_new=accept_new_host_key)
+    measuring = Options(anyway, limit) if measure else None
+    return topo.run(ROOT, hosts, made, measuring, json=json, accept_new=accept_new_host_key)
 
 
 @command(

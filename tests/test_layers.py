@@ -41,7 +41,7 @@ DOORS = {
     "rich": {"view"},
     # These run beside SGLang, in its own virtual environment: on a host, and in the lab.
     "sglang": {"onhost.parser"},
-    "torch": {"lab.standins", "lab.tiny_model"},
+    "torch": {"lab.standins", "lab.tiny_model", "onhost.measuring"},
     "tokenizers": {"lab.tiny_model"},
     "transformers": {"lab.tiny_model"},
 }

@@ -13,7 +13,7 @@ from .problems import HostError, fault, from_os
 from .request import Lines, Request
 
 IDLE = 120.0  # seconds that `serve` waits for a next request
-VERBS = ("facts", "start", "follow", "log", "stop", "status", "forget", "lease", "router", "look", "running")
+VERBS = ("facts", "start", "follow", "log", "stop", "status", "forget", "lease", "router", "look", "running", "measure")
 
 
 def carry_out(verb: str, request: Request, frames: Frames, lines: Lines) -> None:
@@ -38,6 +38,12 @@ def carry_out(verb: str, request: Request, frames: Frames, lines: Lines) -> None
         from .witness import look as run
     elif verb == "running":
         from .running import running as run
+    elif verb == "measure":
+        from .measure import measure
+
+        measure(request, frames, lines)
+        frames.send("end")
+        return
     else:
         from .follow import follow
 

@@ -14,7 +14,7 @@ from tasks import namespace
 from tests.docs.pages import PAGES, blocks, table
 
 CONTEXTS: dict[str, ParserContext] = {str(context.name): context for context in namespace.to_contexts()}
-VERBS = ("deploy", "doctor", "logs", "status", "teardown")
+VERBS = ("deploy", "doctor", "logs", "status", "teardown", "topo")
 
 
 def commands() -> list[tuple[str, str]]:
