@@ -382,6 +382,56 @@ def teardown(
 
 @command(
     help={
+        "host": "only runs on this host (a,b: on any of them)",
+        "profile": "only runs of this profile",
+        "name": NAME,
+        "result": "only runs that went so: up, failed, lost, refused, stopped, ... (docs/history.md)",
+        "since": "only runs since 2h, 7d, 14:05 or '2026-11-29 14:05:00'",
+        "last": "at most so many (20; 0: all)",
+        "json": JSON,
+    }
+)
+def history(
+    c: Context,
+    host: str | None = None,
+    profile: str | None = None,
+    name: str | None = None,
+    result: str | None = None,
+    since: str | None = None,
+    last: int = 20,
+    json: bool = False,
+) -> int:
+    """The runs made from here, newest first, and how each went. Connects nowhere."""
+    from roles.server.commands import history
+
+    return history.run(ROOT, history.wanted(host, profile, name, result, since, last), json=json)
+
+
+@command(
+    help={
+        "host": "only runs on this host (a,b: on any of them)",
+        "profile": "only runs of this profile",
+        "name": "a deployment (profile@host); or the beginning of a run's id: all that is known of that run",
+        "since": "only runs since 2h, 7d, 14:05 or '2026-11-29 14:05:00'",
+        "json": JSON,
+    }
+)
+def report(
+    c: Context,
+    host: str | None = None,
+    profile: str | None = None,
+    name: str | None = None,
+    since: str | None = None,
+    json: bool = False,
+) -> int:
+    """What the runs made from here teach: how often each came up, how long that took, what it failed by."""
+    from roles.server.commands import history
+
+    return history.report(ROOT, history.wanted(host, profile, name, None, since, 0), json=json)
+
+
+@command(
+    help={
         "hosts": "the replicas' hosts or groups",
         "profile": "the replicas' profile",
         "host": "where the router itself runs (default: the first of the replicas' hosts)",
@@ -475,7 +525,7 @@ def lab_down(c: Context) -> int:
 
     hosts = {"lab", *(row["name"] for row in lab.status(ROOT))}
     lab.down(ROOT, say)
-    Ledger(ROOT).close_all_on(hosts, "its lab was taken down", time.time())
+    Ledger(ROOT).stop_all_on(hosts, "its lab was taken down", time.time())
     return 0
 
 
@@ -496,6 +546,8 @@ namespace = Collection(
     logs,
     teardown,
     router,
+    history,
+    report,
     unlock,
     Collection("lab", lab_up, lab_status, lab_down),
 )

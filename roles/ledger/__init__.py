@@ -1,6 +1,8 @@
 """What was done when, by whom, with what result: one folder a run beneath `runs/`, written whole or not at all."""
 
-from roles.ledger.ledger import Ledger, Record
+from roles.ledger.ledger import Ledger
+from roles.ledger.lessons import Cause, Lesson, lessons
 from roles.ledger.measurements import Measurements
+from roles.ledger.record import Record
 
-__all__ = ["Ledger", "Measurements", "Record"]
+__all__ = ["Cause", "Ledger", "Lesson", "Measurements", "Record", "lessons"]

@@ -1,31 +1,15 @@
-"""Records of runs on this machine: `runs/<run id>/record.json`, the log of each node beside it."""
+"""Records of runs on this machine: `runs/<run id>/record.json`, scripts and logs of each node beside it."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Collection, Iterator
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-
-@dataclass(frozen=True)
-class Record:
-    """One run. Times are epoch seconds of this machine; `result` is loading, up, failed, lost, detached or stopped."""
-
-    run: str
-    deployment: str
-    profile: str
-    hosts: tuple[str, ...]
-    by: str
-    started: float
-    result: str
-    sentence: str = ""
-    ended: float | None = None
-    plan_hash: str = ""
-    overrides: tuple[str, ...] = ()
-    stages: Mapping[str, float] = field(default_factory=dict)  # stage -> seconds
+from roles.ledger.record import ENDED_WELL, Record, from_json
 
 
 class Ledger:
@@ -42,47 +26,62 @@ class Ledger:
 
     def write(self, record: Record) -> None:
         """Put a record in place of the one before it."""
-        target = self.path(record.run) / "record.json"
-        temporary = target.with_suffix(f".{os.getpid()}.tmp")
-        with temporary.open("w") as file:
-            json.dump(asdict(record), file, indent=1)
+        self.keep(record.run, "record.json", json.dumps(asdict(record), indent=1))
+
+    def keep(self, run: str, name: str, text: str) -> None:
+        """Put a file into a run's folder, whole or not at all."""
+        target = self.path(run) / name
+        temporary = target.with_name(f"{name}.{os.getpid()}.tmp")
+        with temporary.open("w", encoding="utf-8") as file:
+            file.write(text)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(target)
 
-    def close(self, run: str, result: str, sentence: str, now: float) -> None:
-        """Note how a run ended; a run that this machine never recorded is left alone."""
+    def close(self, run: str, result: str, sentence: str, now: float, **learned: Any) -> None:
+        """Note how a run went, and what was learned: other fields of Record.
+
+        A run that this machine never recorded is left alone.
+        """
         record = self.read(run)
         if record is not None:
-            self.write(replace(record, result=result, sentence=sentence, ended=now))
+            self.write(replace(record, result=result, sentence=sentence, ended=now, **learned))
 
-    def close_all_on(self, hosts: Collection[str], sentence: str, now: float) -> None:
+    def stop(self, run: str, sentence: str, now: float) -> None:
+        """Note that nothing of a run is left; what is known of one that failed before is kept."""
+        record = self.read(run)
+        if record is None:
+            return
+        if record.result in ENDED_WELL:
+            record = replace(record, result="stopped", sentence=sentence, ended=now)
+        self.write(replace(record, stopped=now))
+
+    def stop_all_on(self, hosts: Collection[str], sentence: str, now: float) -> None:
         """Note that the open deployments on these hosts, and on no other, have ended with the hosts."""
         for record in self.open_deployments():
             if set(record.hosts) <= set(hosts):
-                self.close(record.run, "stopped", sentence, now)
+                self.stop(record.run, sentence, now)
 
     def read(self, run: str) -> Record | None:
         """One record, None when there is none or it cannot be read."""
         try:
-            return _record(json.loads((self.folder / run / "record.json").read_text()))
+            return from_json(json.loads((self.folder / run / "record.json").read_bytes()))
         except (OSError, ValueError, TypeError, KeyError):
             return None
 
+    def newest_first(self) -> Iterator[Record]:
+        """Every record, read as it is asked for (run ids begin with their time)."""
+        try:
+            names = sorted((entry.name for entry in self.folder.iterdir()), reverse=True)
+        except OSError:
+            return
+        yield from (record for name in names if (record := self.read(name)) is not None)
+
     def all(self) -> list[Record]:
-        """Every record, oldest first (run ids begin with their time)."""
-        names = sorted(path.parent.name for path in self.folder.glob("*/record.json"))
-        return [record for name in names if (record := self.read(name)) is not None]
+        """Every record, oldest first."""
+        return [*self.newest_first()][::-1]
 
     def open_deployments(self) -> list[Record]:
-        """The newest run of each deployment made from here that was not stopped or given up, oldest first."""
+        """The newest run of each deployment made from here, where it was not stopped or refused; oldest first."""
         newest = {record.deployment: record for record in self.all()}
-        return sorted(
-            (record for record in newest.values() if record.result not in ("stopped", "refused")),
-            key=lambda record: record.run,
-        )
-
-
-def _record(found: dict[str, Any]) -> Record:
-    found["hosts"], found["overrides"] = tuple(found["hosts"]), tuple(found.get("overrides") or ())
-    return Record(**found)
+        return sorted((record for record in newest.values() if record.open), key=lambda record: record.run)

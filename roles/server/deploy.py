@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from roles import check
-from roles.inventory.errors import AllranksError, NotYet, Refused
+from roles.inventory.errors import AllranksError, NotYet, Refused, Unreachable
 from roles.ledger import Ledger, Record
 from roles.plan import Plan
 from roles.plan.router import url_of
 from roles.server import secrets
 from roles.server.confirm import Confirmation, Observer
 from roles.server.deployment import Deployment
+from roles.server.learned import learned
 from roles.server.router import Routers
 from roles.server.run import Run, new_id
 from roles.server.standing import Standing, holder_of, port_of
@@ -67,41 +68,61 @@ def deploy(plan: Plan, observer: Observer, ledger: Ledger, options: Options | No
     values = secrets.resolve(
         {name: ref for node in plan.nodes for name, ref in node.secrets.items()}, plan.profile.name
     )
-    with Deployment(plan, accept_new=options.accept_new, wait=options.wait) as deployment:
-        observer.step(f"checking {_names(plan)}")
-        facts = deployment.lease.facts(deployment.facts, observer.step)
-        standing = [found for found in deployment.standing(facts) if found.alive]
-        mine = [found for found in standing if found.deployment == plan.name]
-        current = mine[-1] if mine and mine[-1].head.get("plan_hash") == plan.hash and not options.restart else None
-        if current is not None and whole(current, plan):
-            return Report(plan, current.run, None, None, time.time() - began, already=current)
-        if current is not None and current.up is None and len(current.nodes) == len(plan.nodes):
-            observer.step(f"run {current.run} is loading already (started by {current.head.get('who')}): following it")
-            return _confirmed(deployment, Run(current.run, plan, current.started), observer, ledger, options, began)
-        deployment.lease.require()
-        in_the_way = _in_the_way(plan, standing, options)
-        found = check.findings(plan, facts, ours=[old.run for old in (*mine, *in_the_way)], now=time.time())
-        for finding in found:
-            if finding.level == "warning":
-                observer.step(f"warning: {finding}")
-        check.refuse(found)
-        for old in (*mine, *in_the_way):
-            _all_here(plan, old)
-        left = options.routers.leave(url_of(plan), observer.step) if options.routers and mine else []
-        for old in (*mine, *in_the_way):
-            _stop(deployment, old, observer)
-        run = Run(new_id(plan, began), plan, began)
-        observer.step(f"starting run {run.id}")
-        ledger.write(_record(run, options, "loading"))
-        try:
-            deployment.start(run, values)
-        except AllranksError as error:
-            ledger.close(run.id, "refused" if isinstance(error, Refused) else "failed", str(error), time.time())
-            raise
-        report = _confirmed(deployment, run, observer, ledger, options, began)
-        if options.routers and left and report.up:
-            options.routers.join(url_of(plan), left, observer.step)
-        return report
+    run = Run(new_id(plan, began), plan, began)
+    try:
+        with Deployment(plan, accept_new=options.accept_new, wait=options.wait) as deployment:
+            return _carried_out(deployment, run, values, observer, ledger, options)
+    except (Refused, Unreachable) as error:
+        if ledger.read(run.id) is None:  # it ended before there was a run: that it was tried is remembered too
+            _remember(ledger, run, options)
+            ledger.close(run.id, "refused" if isinstance(error, Refused) else "unreachable", str(error), time.time())
+        raise
+
+
+def _carried_out(
+    deployment: Deployment, run: Run, values: dict[str, str], observer: Observer, ledger: Ledger, options: Options
+) -> Report:
+    """The deploy itself, on connections that are opened by what is asked first."""
+    plan, began = run.plan, run.started
+    observer.step(f"checking {_names(plan)}")
+    facts = deployment.lease.facts(deployment.facts, observer.step)
+    standing = [found for found in deployment.standing(facts) if found.alive]
+    mine = [found for found in standing if found.deployment == plan.name]
+    current = mine[-1] if mine and mine[-1].head.get("plan_hash") == plan.hash and not options.restart else None
+    if current is not None and whole(current, plan):
+        return Report(plan, current.run, None, None, time.time() - began, already=current)
+    if current is not None and current.up is None and len(current.nodes) == len(plan.nodes):
+        observer.step(f"run {current.run} is loading already (started by {current.head.get('who')}): following it")
+        return _confirmed(deployment, Run(current.run, plan, current.started), observer, ledger, options, began)
+    deployment.lease.require()
+    in_the_way = _in_the_way(plan, standing, options)
+    _checked(plan, facts, [old.run for old in (*mine, *in_the_way)], observer)
+    for old in (*mine, *in_the_way):
+        _all_here(plan, old)
+    left = options.routers.leave(url_of(plan), observer.step) if options.routers and mine else []
+    for old in (*mine, *in_the_way):
+        _stop(deployment, old, observer)
+        ledger.stop(old.run, f"stopped: run {run.id} took its place", time.time())
+    observer.step(f"starting run {run.id}")
+    _remember(ledger, run, options)
+    try:
+        deployment.start(run, values)
+    except AllranksError as error:
+        ledger.close(run.id, "refused" if isinstance(error, Refused) else "failed", str(error), time.time())
+        raise
+    report = _confirmed(deployment, run, observer, ledger, options, began)
+    if options.routers and left and report.up:
+        options.routers.join(url_of(plan), left, observer.step)
+    return report
+
+
+def _checked(plan: Plan, facts: Sequence[check.Facts], ours: Sequence[str], observer: Observer) -> None:
+    """Say what the checks warn of. Raises: Refused with all that cannot work."""
+    found = check.findings(plan, facts, ours=ours, now=time.time())
+    for finding in found:
+        if finding.level == "warning":
+            observer.step(f"warning: {finding}")
+    check.refuse(found)
 
 
 def whole(standing: Standing, plan: Plan) -> bool:
@@ -124,7 +145,7 @@ def _confirmed(
 ) -> Report:
     """Wait for the verdict, write it down, and stop what is left of a run that failed."""
     if ledger.read(run.id) is None:
-        ledger.write(_record(run, options, "loading"))
+        _remember(ledger, run, options)
     confirmation = Confirmation(deployment, run, observer, ledger.path(run.id))
     try:
         verdict = confirmation.wait()
@@ -136,8 +157,9 @@ def _confirmed(
     if verdict.kind in ("failed", "foreign", "different", "lost") and not options.keep and ours:
         observer.step("stopping what is left of the run")
         left = deployment.stop(run.id)
-    ledger.close(run.id, verdict.kind, verdict.sentence, time.time())
-    return Report(run.plan, run.id, verdict, confirmation.watcher.board, time.time() - began, left=tuple(left))
+    board = confirmation.watcher.board
+    ledger.close(run.id, verdict.kind, verdict.sentence, time.time(), **learned(verdict, board, run.started))
+    return Report(run.plan, run.id, verdict, board, time.time() - began, left=tuple(left))
 
 
 def _in_the_way(plan: Plan, standing: Sequence[Standing], options: Options) -> list[Standing]:
@@ -185,18 +207,23 @@ def _stop(deployment: Deployment, standing: Standing, observer: Observer) -> Non
         raise AllranksError("\n".join(trouble))
 
 
-def _record(run: Run, options: Options, result: str) -> Record:
+def _remember(ledger: Ledger, run: Run, options: Options) -> None:
+    """Write down that a run begins, and what its hosts are told to run."""
     plan = run.plan
-    return Record(
-        run=run.id,
-        deployment=plan.name,
-        profile=plan.profile.name,
-        hosts=tuple(node.host.name for node in plan.nodes),
-        by=run.by,
-        started=run.started,
-        result=result,
-        plan_hash=plan.hash,
-        overrides=options.overrides,
+    for node in plan.nodes:
+        ledger.keep(run.id, f"node{node.node}.launch.sh", node.script)
+    ledger.write(
+        Record(
+            run=run.id,
+            deployment=plan.name,
+            profile=plan.profile.name,
+            hosts=tuple(node.host.name for node in plan.nodes),
+            by=run.by,
+            started=run.started,
+            result="loading",
+            plan_hash=plan.hash,
+            overrides=options.overrides,
+        )
     )
 
 

@@ -100,5 +100,5 @@ def teardown(
         error = hosts.silent.get(name, Unreachable(f"{name}: no answer"))
         trouble[name] = Unreachable(f"{error} (its part of run {run.run} may still run)")
     if not trouble:
-        ledger.close(run.run, "stopped", "stopped", time.time())
+        ledger.stop(run.run, "stopped", time.time())
     return Stopped(run, nodes, trouble, time.monotonic() - began)

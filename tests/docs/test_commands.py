@@ -14,7 +14,7 @@ from tasks import namespace
 from tests.docs.pages import PAGES, blocks, table
 
 CONTEXTS: dict[str, ParserContext] = {str(context.name): context for context in namespace.to_contexts()}
-VERBS = ("deploy", "doctor", "logs", "status", "teardown", "topo")
+VERBS = ("deploy", "doctor", "history", "logs", "status", "teardown", "topo")
 
 
 def commands() -> list[tuple[str, str]]:
@@ -50,6 +50,12 @@ def test_the_options_of_a_command_are_all_on_its_page(verb: str) -> None:
     documented = {row[0].split()[0].split("=")[0] for row in table(f"{verb}.md", "options")}
 
     assert documented == _flags(verb)
+
+
+def test_the_options_of_report_are_on_the_page_of_history() -> None:
+    documented = {row[0].split()[0] for row in table("history.md", "report options")}
+
+    assert documented == _flags("report")
 
 
 def _flags(verb: str) -> set[str]:

@@ -28,6 +28,7 @@ def test_every_key_of_every_json_answer_is_on_its_page(
     status = clone.ok("status", "--json").json
     logs = [json.loads(line) for line in clone.ok("logs", "--json").out.splitlines()]
     teardown = clone.ok("teardown", "--json").json
+    history, report = (clone.ok(verb, "--json").json for verb in ("history", "report"))
 
     assert set(deploy) == keys("deploy.md")
     assert set(deploy["verdict"]) == keys("deploy.md", "verdict")
@@ -35,6 +36,8 @@ def test_every_key_of_every_json_answer_is_on_its_page(
     assert _keys(status["deployments"]) == keys("status.md")
     assert _keys(logs) == keys("logs.md")
     assert set(teardown) == keys("teardown.md")
+    assert _keys(history["runs"]) == keys("history.md")
+    assert _keys(report["deployments"]) == keys("history.md", "report json")
 
 
 def _keys(rows: list[dict[str, Any]]) -> set[str]:

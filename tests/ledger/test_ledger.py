@@ -1,6 +1,7 @@
 """Records on disk: whole or not at all, newest per deployment, never in the way when one is damaged."""
 
-from dataclasses import replace
+import json
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from roles.ledger import Ledger, Record
@@ -38,7 +39,7 @@ def test_deployments_end_with_the_hosts_that_they_were_on(tmp_path: Path) -> Non
     ledger.write(replace(RECORD, run="20261129-110000-a", deployment="a@lab1", hosts=("lab1",)))
     ledger.write(replace(RECORD, run="20261129-110000-b", deployment="b@lab1,gpu", hosts=("lab1", "gpu")))
 
-    ledger.close_all_on({"lab1", "lab2"}, "its lab was taken down", 9.0)
+    ledger.stop_all_on({"lab1", "lab2"}, "its lab was taken down", 9.0)
 
     assert [record.deployment for record in ledger.open_deployments()] == ["b@lab1,gpu"]
     closed = ledger.read("20261129-110000-a")
@@ -61,3 +62,27 @@ def test_a_damaged_record_is_passed_over(tmp_path: Path) -> None:
 
 def test_no_runs_folder_means_no_records(tmp_path: Path) -> None:
     assert Ledger(tmp_path).all() == Ledger(tmp_path).open_deployments() == []
+
+
+def test_what_a_run_failed_by_is_kept_when_what_is_left_of_it_is_stopped(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path)
+    ledger.write(replace(RECORD, result="failed", sentence="TP3 died"))
+
+    ledger.stop(RECORD.run, "stopped", 9.0)
+
+    assert ledger.read(RECORD.run) == replace(RECORD, result="failed", sentence="TP3 died", stopped=9.0)
+    assert ledger.open_deployments() == []
+
+
+def test_a_record_of_another_release_is_read_as_far_as_it_is_known(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path)
+    ledger.keep(RECORD.run, "record.json", json.dumps({**asdict(RECORD), "of_tomorrow": 1}))
+    ledger.keep("20261129-090000-tp8-old", "record.json", json.dumps({**_first_fields(), "run": "old"}))
+
+    assert ledger.all() == [replace(RECORD, run="old"), RECORD]
+
+
+def _first_fields() -> dict[str, object]:
+    """What the first release wrote."""
+    names = ("deployment", "profile", "hosts", "by", "started", "result")
+    return {name: value for name, value in asdict(RECORD).items() if name in names}

@@ -11,6 +11,7 @@ from roles.inventory import Rank
 from roles.inventory.errors import InputError
 from roles.server import logs as log_story
 from roles.server.commands.find import find
+from roles.server.since import since_epoch
 from roles.server.standing import Standing
 from roles.view.console import console
 from roles.view.logs import LogPrinter
@@ -32,7 +33,7 @@ def run(
     wanted = Rank.parse(rank) if rank else None
     if lines < 0:
         raise InputError(f"--lines {lines}: must be 0 (all) or more")
-    after = log_story.since_epoch(since, time.time()) if since else None
+    after = since_epoch(since, time.time()) if since else None
     hosts, found = find(root, host, name, accept_new=accept_new, ended=True)
     with hosts:
         labels = {Rank.parse(entry["label"]): entry["label"] for entry in _ranks(found)}

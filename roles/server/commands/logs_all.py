@@ -8,6 +8,7 @@ from pathlib import Path
 from roles.inventory import load
 from roles.inventory.errors import InputError, NoHost, SomeHosts
 from roles.server import logs as log_story
+from roles.server.since import since_epoch
 from roles.server.target import Hosts
 from roles.view.console import console
 from roles.view.logs import LogPrinter
@@ -27,7 +28,7 @@ def run(
         raise InputError("logs --all: of which hosts?", do="name them: --host HOST")
     if lines < 0:
         raise InputError(f"--lines {lines}: must be 0 (all) or more")
-    after = log_story.since_epoch(since, time.time()) if since else None
+    after = since_epoch(since, time.time()) if since else None
     looked_at = load(root).hosts(host)
     with Hosts(load(root), looked_at, accept_new=accept_new, parallel=parallel) as hosts:
         runs = hosts.runs()

@@ -10,6 +10,7 @@ from pathlib import Path
 from roles.inventory.errors import AllranksError, InputError, Lost, NeverUp
 from roles.ledger import Ledger
 from roles.server.commands.find import find
+from roles.server.learned import blamed
 from roles.server.standing import Standing
 from roles.server.state import State, state_of
 from roles.server.target import Hosts
@@ -65,7 +66,7 @@ def _after(
             done = teardown(hosts, found, ledger, progress.say)
         left = [str(error) for error in done.trouble.values()]
         screen.step("; ".join(["NOT all of it could be stopped", *left]) if left else "what was left of it is stopped")
-    ledger.close(found.run, verdict.kind, verdict.sentence, time.time())
+    ledger.close(found.run, verdict.kind, verdict.sentence, time.time(), **blamed(verdict))
     code: type[AllranksError] = Lost if verdict.kind == "lost" else NeverUp
     if json:
         told = {"kind": verdict.kind, "sentence": verdict.sentence, "rank": verdict.rank, "host": verdict.host}
