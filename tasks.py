@@ -6,6 +6,7 @@ The contents page: every command in a few lines. What they do lies in roles/.
 from __future__ import annotations
 
 import functools
+import inspect
 import os
 import sys
 import time
@@ -23,21 +24,29 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent
 
-HOST = "a host, several (a,b) or a group of inventory/hosts.yml"
-PROFILE = "a profile: the name of a file in inventory/profiles"
-NAME = "a deployment (profile@host) or the beginning of a run's id"
-SET = "override a value of the profile for this time: --set max_running_requests=2048 (repeatable)"
-SGLANG = "hold the flags against this SGLang release (default: the profile's `sglang`)"
-JSON = "print one JSON object instead of text"
-PARALLEL = "so many hosts at once (30; more than sshd's MaxStartups matters only on a shared jump host)"
-WAIT = "seconds to wait while another operator's command changes the same (default: say whose, and end with 3)"
-NEW_KEY = "take the host key of a host never seen before (a changed key is refused all the same)"
+# Options that mean the same wherever they stand; a command gives the words of its own ones.
+COMMON = {
+    "host": "a host, several (a,b) or a group of inventory/hosts.yml",
+    "profile": "a profile: the name of a file in inventory/profiles",
+    "name": "a deployment (profile@host) or the beginning of a run's id",
+    "set": "override a value of the profile for this time: --set max_running_requests=2048 (repeatable)",
+    "json": "print one JSON object instead of text",
+    "parallel": "so many hosts at once (30; more than sshd's MaxStartups matters only on a shared jump host)",
+    "wait": "seconds to wait while another operator's command changes the same (default: say whose, and end with 3)",
+    "since": "only runs since 2h, 7d, 14:05 or '2026-11-29 14:05:00'",
+    "accept_new_host_key": "take the host key of a host never seen before (a changed key is refused all the same)",
+}
+REPEATABLE = ("set", "file")
+OF_HOST, OF_PROFILE = "only runs on this host (a,b: on any of them)", "only runs of this profile"
 
 
-def command(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """A task whose errors are one line and a documented exit code (docs/exit-codes.md)."""
+def command(called: str | None = None, **own: str) -> Callable[[Callable[..., Any]], Any]:
+    """A task whose errors are one line and a documented exit code (docs/exit-codes.md). `own`: an option's help."""
 
     def wrap(body: Callable[..., Any]) -> Any:
+        taken = [name for name in inspect.signature(body).parameters if name != "c"]
+        words = {name.replace("_", "-"): {**COMMON, **own}[name] for name in taken}
+
         @functools.wraps(body)
         def guarded(*args: Any, **kwargs: Any) -> None:
             try:
@@ -55,7 +64,8 @@ def command(**options: Any) -> Callable[[Callable[..., Any]], Any]:
             if code:
                 raise SystemExit(code)
 
-        return task(guarded, positional=[], auto_shortflags=False, **options)
+        repeatable = [name for name in REPEATABLE if name in taken]
+        return task(guarded, name=called, positional=[], auto_shortflags=False, help=words, iterable=repeatable)
 
     return wrap
 
@@ -76,7 +86,7 @@ def plan(host: str | None, profile: str | None, overrides: Sequence[str] | None)
     return plan_for(inventory.profile(profile or "", overrides or ()), inventory.hosts(host or ""))
 
 
-@command(help={"host": HOST, "profile": PROFILE, "set": SET, "sglang": SGLANG, "json": JSON}, iterable=["set"])
+@command(sglang="hold the flags against this SGLang release (default: the profile's `sglang`)")
 def show(
     c: Context,
     host: str | None = None,
@@ -91,9 +101,7 @@ def show(
     return show.run(plan(host, profile, set), sglang, json=json)
 
 
-@command(
-    help={"host": HOST, "profile": PROFILE, "set": SET, "json": JSON, "accept-new-host-key": NEW_KEY}, iterable=["set"]
-)
+@command()
 def check(
     c: Context,
     host: str | None = None,
@@ -109,18 +117,7 @@ def check(
     return check.run(made, json=json, accept_new=accept_new_host_key)
 
 
-@command(
-    help={
-        "host": HOST,
-        "profile": PROFILE,
-        "set": SET,
-        "against": "another profile: compare the two instead, without connecting",
-        "all": "also what is the same",
-        "json": JSON,
-        "accept-new-host-key": NEW_KEY,
-    },
-    iterable=["set"],
-)
+@command(against="another profile: compare the two instead, without connecting", all="also what is the same")
 def diff(
     c: Context,
     host: str | None = None,
@@ -140,17 +137,10 @@ def diff(
 
 
 @command(
-    help={
-        "host": HOST,
-        "profile": f"{PROFILE}: draw its ranks in their places",
-        "set": SET,
-        "measure": "also time copies between the GPUs and the profile's collectives, with the torch that is there",
-        "anyway": "measure also on GPUs that are in use",
-        "limit": "seconds that measuring on one host may take (300)",
-        "json": JSON,
-        "accept-new-host-key": NEW_KEY,
-    },
-    iterable=["set"],
+    profile=f"{COMMON['profile']}: draw its ranks in their places",
+    measure="also time copies between the GPUs and the profile's collectives, with the torch that is there",
+    anyway="measure also on GPUs that are in use",
+    limit="seconds that measuring on one host may take (300)",
 )
 def topo(
     c: Context,
@@ -175,24 +165,14 @@ def topo(
 
 
 @command(
-    help={
-        "host": HOST,
-        "profile": PROFILE,
-        "set": SET,
-        "json": JSON,
-        "restart": "start it anew even when it is up and unchanged",
-        "replace": "also stop other deployments of ours that hold its ports or GPUs",
-        "keep": "leave what is left of a failed run running",
-        "wait": WAIT,
-        "replicas": "a deployment of its own on each host, independent of the others",
-        "batch": "replicas: so many hosts at a time; no further batch after a failure (default: all at once)",
-        "max-failures": "replicas: go on as long as no more than so many are not up",
-        "rolling": "replicas, one host after the other: each is replaced only when the one before it is up",
-        "parallel": PARALLEL,
-        "deadline": "replicas: seconds until a host must be up; after that it is left as it is and counts as failed",
-        "accept-new-host-key": NEW_KEY,
-    },
-    iterable=["set"],
+    restart="start it anew even when it is up and unchanged",
+    replace="also stop other deployments of ours that hold its ports or GPUs",
+    keep="leave what is left of a failed run running",
+    replicas="a deployment of its own on each host, independent of the others",
+    batch="replicas: so many hosts at a time; no further batch after a failure (default: all at once)",
+    max_failures="replicas: go on as long as no more than so many are not up",
+    rolling="replicas, one host after the other: each is replaced only when the one before it is up",
+    deadline="replicas: seconds until a host must be up; after that it is left as it is and counts as failed",
 )
 def deploy(
     c: Context,
@@ -226,15 +206,8 @@ def deploy(
 
 
 @command(
-    help={
-        "host": HOST,
-        "name": NAME,
-        "all": "ask every host of the inventory",
-        "parallel": PARALLEL,
-        "deadline": "seconds until a host that says nothing counts as silent (40; 10 to connect)",
-        "json": JSON,
-        "accept-new-host-key": NEW_KEY,
-    }
+    all="ask every host of the inventory",
+    deadline="seconds until a host that says nothing counts as silent (40; 10 to connect)",
 )
 def status(
     c: Context,
@@ -262,21 +235,14 @@ def status(
 
 
 @command(
-    help={
-        "host": HOST,
-        "name": NAME,
-        "rank": "only the lines of one rank: PP0TP1, TP3",
-        "lines": "how many of each host's last lines (50; 0: all)",
-        "follow": "go on as lines are written; Ctrl-C ends it",
-        "since": "only lines since 10m, 2h, 14:05 or '2026-11-29 14:05:00' (the host's local time)",
-        "all": "of everything of ours on the hosts that are named",
-        "parallel": PARALLEL,
-        "explain": "say what happened instead: the earliest cause, each rank's stage, what to do",
-        "file": "explain a log file from anywhere, - for stdin; no host is asked (one a node: repeatable)",
-        "json": "one JSON object a line",
-        "accept-new-host-key": NEW_KEY,
-    },
-    iterable=["file"],
+    rank="only the lines of one rank: PP0TP1, TP3",
+    lines="how many of each host's last lines (50; 0: all)",
+    follow="go on as lines are written; Ctrl-C ends it",
+    since="only lines since 10m, 2h, 14:05 or '2026-11-29 14:05:00' (the host's local time)",
+    all="of everything of ours on the hosts that are named",
+    explain="say what happened instead: the earliest cause, each rank's stage, what to do",
+    file="explain a log file from anywhere, - for stdin; no host is asked (one a node: repeatable)",
+    json="one JSON object a line",
 )
 def logs(
     c: Context,
@@ -312,15 +278,7 @@ def logs(
     )
 
 
-@command(
-    help={
-        "host": HOST,
-        "name": NAME,
-        "keep-on-loss": "when it is lost, leave what is left of it running",
-        "json": "one JSON object a line",
-        "accept-new-host-key": NEW_KEY,
-    }
-)
+@command(keep_on_loss="when it is lost, leave what is left of it running", json="one JSON object a line")
 def watch(
     c: Context,
     host: str | None = None,
@@ -335,7 +293,7 @@ def watch(
     return run(ROOT, host, name, keep=keep_on_loss, json=json, accept_new=accept_new_host_key)
 
 
-@command(help={"host": HOST, "name": NAME, "json": JSON, "accept-new-host-key": NEW_KEY})
+@command()
 def doctor(
     c: Context,
     host: str | None = None,
@@ -349,17 +307,7 @@ def doctor(
     return run(ROOT, host, name, json=json, accept_new=accept_new_host_key)
 
 
-@command(
-    help={
-        "host": HOST,
-        "name": NAME,
-        "all": "everything of ours on the hosts that are named",
-        "parallel": PARALLEL,
-        "wait": WAIT,
-        "json": JSON,
-        "accept-new-host-key": NEW_KEY,
-    }
-)
+@command(all="everything of ours on the hosts that are named")
 def teardown(
     c: Context,
     host: str | None = None,
@@ -381,15 +329,10 @@ def teardown(
 
 
 @command(
-    help={
-        "host": "only runs on this host (a,b: on any of them)",
-        "profile": "only runs of this profile",
-        "name": NAME,
-        "result": "only runs that went so: up, failed, lost, refused, stopped, ... (docs/history.md)",
-        "since": "only runs since 2h, 7d, 14:05 or '2026-11-29 14:05:00'",
-        "last": "at most so many (20; 0: all)",
-        "json": JSON,
-    }
+    host=OF_HOST,
+    profile=OF_PROFILE,
+    result="only runs that went so: up, failed, lost, refused, stopped, ... (docs/history.md)",
+    last="at most so many (20; 0: all)",
 )
 def history(
     c: Context,
@@ -408,13 +351,9 @@ def history(
 
 
 @command(
-    help={
-        "host": "only runs on this host (a,b: on any of them)",
-        "profile": "only runs of this profile",
-        "name": "a deployment (profile@host); or the beginning of a run's id: all that is known of that run",
-        "since": "only runs since 2h, 7d, 14:05 or '2026-11-29 14:05:00'",
-        "json": JSON,
-    }
+    host=OF_HOST,
+    profile=OF_PROFILE,
+    name="a deployment (profile@host); or the beginning of a run's id: all that is known of that run",
 )
 def report(
     c: Context,
@@ -431,18 +370,13 @@ def report(
 
 
 @command(
-    help={
-        "hosts": "the replicas' hosts or groups",
-        "profile": "the replicas' profile",
-        "host": "where the router itself runs (default: the first of the replicas' hosts)",
-        "policy": "cache_aware, power_of_two, random or round_robin",
-        "port": "its port; its metrics take the one above",
-        "venv": "virtual environment there that has sglang-router (default: the host's)",
-        "restart": "start it anew even when it is up and unchanged",
-        "wait": WAIT,
-        "json": JSON,
-        "accept-new-host-key": NEW_KEY,
-    }
+    hosts="the replicas' hosts or groups",
+    profile="the replicas' profile",
+    host="where the router itself runs (default: the first of the replicas' hosts)",
+    policy="cache_aware, power_of_two, random or round_robin",
+    port="its port; its metrics take the one above",
+    venv="virtual environment there that has sglang-router (default: the host's)",
+    restart="start it anew even when it is up and unchanged",
 )
 def router(
     c: Context,
@@ -475,7 +409,7 @@ def router(
     )
 
 
-@command(help={"host": HOST, "name": NAME, "json": JSON, "accept-new-host-key": NEW_KEY})
+@command()
 def unlock(
     c: Context,
     host: str | None = None,
@@ -490,12 +424,10 @@ def unlock(
 
 
 @command(
-    name="up",
-    help={
-        "hosts": "how many (lab1 .. labN; `lab` is the first)",
-        "kind": "auto, namespace (root), user-namespace, loopback or lxc (root)",
-        "sglang": "also install the real SGLang for the CPU, once (it says how much that is first)",
-    },
+    "up",
+    hosts="how many (lab1 .. labN; `lab` is the first)",
+    kind="auto, namespace (root), user-namespace, loopback or lxc (root)",
+    sglang="also install the real SGLang for the CPU, once (it says how much that is first)",
 )
 def lab_up(c: Context, hosts: int = 1, kind: str = "auto", sglang: bool = False) -> int:
     """Bring up hosts on this machine to try everything on, with OpenSSH's own sshd."""
@@ -507,7 +439,7 @@ def lab_up(c: Context, hosts: int = 1, kind: str = "auto", sglang: bool = False)
     return 0
 
 
-@command(name="status", help={"json": JSON})
+@command("status")
 def lab_status(c: Context, json: bool = False) -> int:
     """The lab's hosts, and how to reach each by ssh."""
     from roles import lab
@@ -517,7 +449,7 @@ def lab_status(c: Context, json: bool = False) -> int:
     return 0
 
 
-@command(name="down")
+@command("down")
 def lab_down(c: Context) -> int:
     """End the lab: no process, namespace, link or mount is left (the SGLang install is kept)."""
     from roles import lab
