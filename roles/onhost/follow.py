@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import signal
 import threading
 import time
 from typing import Any, Callable, Optional
@@ -16,12 +14,13 @@ from .probe import Probe
 from .problems import fault, from_os
 from .request import Lines, Request
 from .session import Session
+from .signals import shell_signal
 from .state import Home, Run
 from .tail import Tail
 from .watch import Watch
 
 LOG_EVERY = 0.02  # seconds between looks at the log's size
-BEAT_EVERY = 5.0  # seconds of silence after which a beat is sent
+BEAT_EVERY = 0.5  # seconds of silence after which a beat is sent: a link that is cut shows by nothing else
 NO_BEAT = 60.0  # seconds without a word from the client after which nobody is there
 GPU_EVERY = 2.0  # seconds
 
@@ -36,7 +35,8 @@ class Follower:
         self.over, self.ours = threading.Event(), threading.Event()  # the run has ended; its port is held by it
         self._wake_out, self._wake_in = os.pipe()
         port = request.maybe("port", int) or self.run.state.get("port")
-        self.watch = Watch(Session(self.run), port, self.send, self.ours)
+        self._tail, self._reading = Tail(self.run.log, int(request.number("from", 0))), threading.Lock()
+        self.watch = Watch(Session(self.run), port, self.send, self.ours, self._read)
         self._logging: Optional[threading.Thread] = None
 
     def send(self, kind: str, **fields: Any) -> None:
@@ -77,14 +77,19 @@ class Follower:
         return wrapped
 
     def _log(self) -> None:
-        tail = Tail(self.run.log, int(self.request.number("from", 0)))
         while True:
             last = self.over.is_set()  # asked before reading: what came meanwhile is in this last read
-            for fields in tail.poll(final=last):
-                self.send(fields.pop("f"), **fields)
+            self._read(last)
             if last:
                 return
             time.sleep(LOG_EVERY)
+
+    def _read(self, final: bool = False) -> None:
+        """Send what is new in the log; also before a death is told, from the thread that saw it."""
+        if self.request.flag("log", True):
+            with self._reading:
+                for fields in self._tail.poll(final):
+                    self.send(fields.pop("f"), **fields)
 
     def _watch(self) -> None:
         self.watch.run()
@@ -103,9 +108,10 @@ class Follower:
     def _beat(self) -> None:
         """Its own thread: where the client reads slowly, a write waits, and stdin must be heard all the same."""
         while True:
-            time.sleep(1)
-            if time.monotonic() - self.frames.last > BEAT_EVERY:
+            silent = time.monotonic() - self.frames.last
+            if silent >= BEAT_EVERY:
                 self.frames.send("beat")
+            time.sleep(max(0.05, BEAT_EVERY - silent))
 
     def _done(self) -> bool:
         """The run has ended and its log is sent, however long the client takes to read it."""
@@ -127,16 +133,8 @@ class Follower:
             elif self.lines.closed or now - heard > patience:
                 os._exit(0)
         code = self.run.exit_code()
-        self.send("exit", code=code, **_signal(code))
+        self.send("exit", code=code, rebooted=self.watch.session.rebooted, **shell_signal(code))
         self.frames.send("end")
-
-
-def _signal(code: Optional[int]) -> Any:
-    """A shell writes 128 + N for a command that signal N ended."""
-    with contextlib.suppress(ValueError):
-        if code is not None and code > 128:
-            return {"signal": signal.Signals(code - 128).name}
-    return {}
 
 
 def follow(request: Request, frames: Frames, lines: Lines) -> None:

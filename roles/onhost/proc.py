@@ -16,7 +16,7 @@ SECRET_SHAPE = re.compile(r"(?:\b(?:hf_|sk-)[A-Za-z0-9_-]{16,}|(?<=Bearer )\S+)"
 
 
 class Stat(NamedTuple):
-    """The fields of /proc/PID/stat that matter here (proc(5): 1-4, 6, 14+15, 22, 24)."""
+    """The fields of /proc/PID/stat that matter here (proc(5): 1-4, 6, 14+15, 22, 24, 52)."""
 
     pid: int
     comm: str
@@ -26,11 +26,17 @@ class Stat(NamedTuple):
     ticks: int  # CPU time, user and system
     start: int  # ticks after boot
     pages: int  # resident
+    status: int = 0  # wait status of one that has ended; 0 where that may not be seen
 
     @property
     def dead(self) -> bool:
         """A zombie holds a number and nothing else."""
         return self.state in "ZXx"
+
+    @property
+    def signal(self) -> Optional[int]:
+        """What ended it, while it is a zombie that a signal ended."""
+        return self.status & 127 or None if self.dead else None
 
     @property
     def cpu_s(self) -> float:
@@ -69,7 +75,8 @@ def stat(pid: int) -> Optional[Stat]:
     head, _, rest = raw.rpartition(b")")  # a name may hold blanks and brackets
     f = rest.split()
     comm = head.partition(b"(")[2].decode("utf-8", "backslashreplace")
-    return Stat(pid, comm, f[0].decode(), int(f[1]), int(f[3]), int(f[11]) + int(f[12]), int(f[19]), int(f[21]))
+    ticks, status = int(f[11]) + int(f[12]), int(f[49]) if len(f) > 49 else 0
+    return Stat(pid, comm, f[0].decode(), int(f[1]), int(f[3]), ticks, int(f[19]), int(f[21]), status)
 
 
 def io(pid: int) -> Dict[str, int]:

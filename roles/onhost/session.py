@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from . import proc
@@ -14,6 +15,7 @@ from .state import Json, Run
 SHELL_TOOLS = {"cat", "chmod", "cp", "date", "env", "ln", "ls", "mkdir", "mv", "rm", "sed", "sync", "touch"}
 SERVER = re.compile(r"\bsglang(?:\.|$| serve\b)")
 Key = Tuple[int, int]  # pid, start ticks
+FOREIGN_EVERY = 10.0  # seconds between looks at processes that were seen not to be of the session
 
 
 class Process(NamedTuple):
@@ -29,9 +31,9 @@ class Process(NamedTuple):
 
     def row(self) -> Json:
         """For a frame."""
-        s = self.stat
+        s, read = self.stat, None if self.stat.dead else proc.bytes_read(self.stat.pid)
         return {"pid": s.pid, "ppid": s.ppid, "title": self.title, "state": s.state, "rss_mib": s.rss_mib,
-                "cpu_s": s.cpu_s, "read_bytes": None if s.dead else proc.bytes_read(s.pid)}  # fmt: skip
+                "cpu_s": s.cpu_s, "read_bytes": read, "signal": s.signal}  # fmt: skip
 
 
 class Session:
@@ -44,7 +46,7 @@ class Session:
         self.processes: List[Process] = []
         self._titles: Dict[Key, str] = {}
         self._foreign: Set[int] = set()
-        self._scans = 0
+        self._scanned = 0.0
         for entry in self.known():
             self._titles[(entry["pid"], entry["start"])] = entry["title"]
 
@@ -73,11 +75,12 @@ class Session:
         return [p for p in self.processes if not p.stat.dead]
 
     def _scan(self) -> List[proc.Stat]:
-        """All of /proc, but what was seen to be foreign is looked at again only every tenth time."""
-        self._scans += 1
-        if self._scans % 10 == 1:
-            self._foreign = set()
-        stats = proc.scan(pid for pid in proc.pids() if pid not in self._foreign)
+        """All of /proc, but what was seen to be foreign is looked at again only now and then."""
+        now, there = time.monotonic(), proc.pids()
+        if now - self._scanned > FOREIGN_EVERY:
+            self._scanned, self._foreign = now, set()
+        self._foreign.intersection_update(there)  # a number that was free meanwhile may be ours next
+        stats = proc.scan(pid for pid in there if pid not in self._foreign)
         self._foreign.update(s.pid for s in stats if s.session != self.number)
         return stats
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from typing import Optional
+from typing import Dict, Optional
 
 from . import proc
 from .session import Process
@@ -41,3 +41,11 @@ def lives(process: Optional[Process]) -> bool:
     """Is it still there, and no zombie?"""
     now = proc.stat(process.stat.pid) if process else None
     return bool(process and now and not now.dead and now.start == process.stat.start)
+
+
+def shell_signal(code: Optional[int]) -> Dict[str, str]:
+    """A shell writes 128 + N for a command that signal N ended: its name, for a frame."""
+    with contextlib.suppress(ValueError):
+        if code is not None and code > 128:
+            return {"signal": signal.Signals(code - 128).name}
+    return {}

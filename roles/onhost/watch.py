@@ -6,26 +6,36 @@ import contextlib
 import os
 import threading
 import time
-from typing import Any, Callable, Dict, Optional, Tuple
+from typing import Any, Callable, Dict, Optional, Set, Tuple
 
 from . import sockets
+from .deaths import Deaths
 from .listening import listeners
 from .record import note
-from .session import Process, Session
+from .session import Key, Process, Session
 
-LOOK_EVERY = 0.1  # seconds between looks at the known processes
+LOOK_EVERY = 0.1  # seconds between looks at the known processes, unless the kernel tells of a death before
 SCAN_EVERY = 1.0  # seconds between looks for new ones
+SCAN_MISSING = 0.2  # the same while a rank has not been seen yet: one that dies unseen can hardly be named
 PORT_EVERY = 0.5  # seconds
 FULL = 64 * 1024  # bytes left on the log's disk that are as good as none
 TELL_EVERY = 2.0  # seconds after which memory and CPU time are told though nothing else has changed
 
 
 class Watch:
-    """`send` gets the frames, `ours` is set while the port is held by a process of the run."""
+    """`send` gets the frames, `ours` is set while the port is held by a process of the run.
 
-    def __init__(self, session: Session, port: Optional[int], send: Callable[..., None], ours: threading.Event) -> None:
-        self.session, self.port, self.send, self.ours = session, port, send, ours
+    `catch_up` is called before a death is told: what the dead one wrote is then told already.
+    """
+
+    def __init__(
+        self, session: Session, port: Optional[int], send: Callable[..., None], ours: threading.Event,
+        catch_up: Callable[[], None],
+    ) -> None:  # fmt: skip
+        self.session, self.port, self.send, self.ours, self.catch_up = session, port, send, ours, catch_up
         self.main: Optional[Process] = None
+        self._deaths = Deaths()
+        self._living: Set[Key] = set()
         self._shown: Any = None
         self._told = self._scanned = self._looked = 0.0
         self._holder: Any = ()  # not yet told
@@ -35,11 +45,11 @@ class Watch:
     def run(self) -> None:
         """Until the leader and the server are both dead."""
         while self._look():
-            time.sleep(LOOK_EVERY)
+            self._deaths.wait(LOOK_EVERY)
 
     def _look(self) -> bool:
         now = time.monotonic()
-        everywhere = now - self._scanned >= SCAN_EVERY
+        everywhere = now - self._scanned >= (SCAN_MISSING if self._missing() else SCAN_EVERY)
         self.session.look(everywhere)
         leader, self.main = self.session.leader(), self.session.main()
         if leader is None and not everywhere:  # before it is called the end: has anyone been overlooked?
@@ -51,11 +61,22 @@ class Watch:
             self._look_at_disk()
         with contextlib.suppress(OSError):  # a full disk ends no following
             note(self.session)
+        alive = self.session.alive()
+        living = {p.key for p in alive}
+        if self._living - living:
+            self.catch_up()
+        self._living = living
+        self._deaths.watch(alive)
         self._tell(now, leader)
         if self.port and now - self._looked >= PORT_EVERY:
             self._looked = now
             self._look_at_port(self.port)
         return leader is not None or self.main is not None
+
+    def _missing(self) -> bool:
+        """Whether an expected rank has no process yet."""
+        titles = {p.title for p in self.session.processes}
+        return any(rank["title"] not in titles for rank in self.session.run.state.get("ranks") or ())
 
     def _tell(self, now: float, leader: Optional[Process]) -> None:
         main = self.main.stat.pid if self.main else None

@@ -17,7 +17,8 @@ from roles.remote.frames import Frame, FrameReader
 from roles.remote.remote import Remote, exit_status, stderr_of
 
 BEAT_EVERY = 10.0  # seconds; the program on the host ends itself after 60 s without one
-SILENT_AFTER = 12.0  # seconds without a frame (the host sends one every 5) until the link is called lost
+QUIET_AFTER = 1.9  # seconds without a frame (the host sends one every half second) until the link is called lost
+SILENT_AFTER = 12.0  # the same until it is given up and made anew
 LONGEST_WAIT = 5.0  # seconds between two tries to connect again
 
 Emit = Callable[[Frame], None]
@@ -36,7 +37,7 @@ class Follower:
         self._offset = int(request.get("from") or 0)
         self._channel: paramiko.Channel | None = None
         self._stop = threading.Event()
-        self._lost = False
+        self._lost = self._quiet = self._greeted = False  # called lost; lost, but not given up; heard on this channel
         self._sent = 0.0
         self._thread = threading.Thread(target=self._run, name=f"follow-{remote.host.name}", daemon=True)
 
@@ -85,31 +86,47 @@ class Follower:
         """Follow until the program ends (True: there is no more) or the link is lost (False or Unreachable)."""
         for frame in self.remote.stream("facts", {"workdir": self.remote.host.workdir}) if self._lost else ():
             del frame  # proves that the host answers, and puts the program back if the host was rebuilt
+        self._quiet = self._greeted = False
         channel = self._channel = self.remote.start("follow", {**self._request, "from": self._offset})
-        channel.settimeout(1.0)
         reader = FrameReader()
         heard = self._sent = time.monotonic()
         while not self._stop.is_set():
             self._beat()
+            channel.settimeout(max(0.05, min(1.0, heard + QUIET_AFTER - time.monotonic())))
             try:
                 data = channel.recv(262144)
             except TimeoutError:
-                if time.monotonic() - heard > SILENT_AFTER:
-                    raise Unreachable(f"{self.remote.host.name}: nothing heard for {SILENT_AFTER:.0f} s") from None
+                self._silent(time.monotonic() - heard)
                 continue
             if not data:
                 return self._ended(channel, reader)
             heard = time.monotonic()
+            if self._quiet:
+                self._heard_again()
             for frame in reader.feed(data):
                 self._take(frame)
             if reader.ended:
                 return True
         return True
 
+    def _silent(self, seconds: float) -> None:
+        """Nothing has come for a while: it is said first, and only later is the link made anew."""
+        name = self.remote.host.name
+        if seconds > SILENT_AFTER:
+            raise Unreachable(f"{name}: nothing heard for {SILENT_AFTER:.0f} s")
+        if seconds > QUIET_AFTER and self._greeted and not self._lost:
+            self._lost = self._quiet = True
+            self.emit({"f": "lost_connection", "why": f"nothing heard for {seconds:.0f} s", "t": time.time()})
+
+    def _heard_again(self) -> None:
+        self._lost = self._quiet = False
+        self.emit({"f": "connected", "t": time.time()})
+
     def _take(self, frame: Frame) -> None:
-        if frame["f"] == "hello" and self._lost:
-            self._lost = False
-            self.emit({"f": "connected", "t": time.time()})
+        if frame["f"] == "hello":
+            self._greeted = True
+            if self._lost:
+                self._heard_again()
         elif frame["f"] == "log":
             self._offset = int(frame["to"])
         elif frame["f"] == "log_reset":

@@ -11,7 +11,7 @@ from typing import Any, Protocol, TextIO
 
 from roles.inventory.errors import AllranksError
 from roles.remote import Follower, Frame, Remote
-from roles.watch import Board, Change, Watcher
+from roles.watch import Board, Change, Watcher, due
 
 TICK = 0.25  # seconds between looks at the clock when nothing comes
 BATCH = 500  # frames folded between two looks at the verdict
@@ -85,7 +85,7 @@ class Following:
     def _some(self) -> list[Change]:
         changes: list[Change] = []
         try:
-            changes += self._fold(*self._frames.get(timeout=TICK))
+            changes += self._fold(*self._frames.get(timeout=min(TICK, due(self.watcher.board, time.time()))))
             for _ in range(BATCH):
                 changes += self._fold(*self._frames.get_nowait())
         except queue.Empty:

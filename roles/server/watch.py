@@ -12,6 +12,7 @@ from roles.inventory import Layout, Rank
 from roles.inventory.errors import AllranksError, InputError
 from roles.plan import Seat
 from roles.remote import Remote, each
+from roles.server.closer import with_witnesses
 from roles.server.following import Following, Observer
 from roles.server.standing import Standing, port_of
 from roles.server.target import Hosts
@@ -36,6 +37,7 @@ class Watch:
         board = _board(run, {node: summary for node, (_, summary) in nodes.items()})
         self.watcher = Watcher(board)
         requests = [(node, remote, _request(run, node, remote, said)) for node, (remote, said) in nodes.items()]
+        self._remotes = [remote for remote, _ in nodes.values()]
         self._following = Following(self.watcher, requests, observer, folder)
         self._said = ""
 
@@ -48,15 +50,16 @@ class Watch:
                 self.observer.board(board, changes, now)
                 verdict = abandoned(board, now) or self.watcher.verdict(now)
                 if verdict.kind in ENDS:
+                    self.observer.step(verdict.ending)  # at once: its evidence may take seconds to come
                     self._following.last_words()
-                    return verdict
+                    return with_witnesses(verdict, self.watcher.board, self._remotes, self.run.deployment, self.run.run)
                 self._tell(verdict)
         raise AssertionError("the changes never end")
 
     def _tell(self, verdict: Verdict) -> None:
         """Say when it stops or begins to be well, once. What only is not probed yet is no news."""
-        if verdict.kind == "stalled" and self.watcher.board.generation is None:
-            return
+        if verdict.kind == "disconnected" or (verdict.kind == "stalled" and self.watcher.board.generation is None):
+            return  # the first is among the changes already
         said = "well" if verdict.kind in WELL else verdict.sentence
         if said != self._said:
             if said != "well" or self._said:

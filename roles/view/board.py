@@ -62,6 +62,8 @@ def stage_words(rank: RankState) -> str:
     """Where a rank is, in words: its stage, the milestone it printed last, how far its graphs are."""
     if rank.stage is Stage.DEAD:
         return f"dead (was {rank.died_in.value})"
+    if rank.state in ("T", "t"):
+        return f"stopped by a signal (kill -CONT {rank.pid} wakes it)"
     words = rank.milestone or rank.stage.value
     if rank.progress:
         words += f" {rank.progress[0]}/{rank.progress[1]}"
@@ -84,6 +86,8 @@ def _node(node: NodeState, now: float) -> Text | None:
     if not node.connected:
         since = f" {ago(now - node.lost_at)} ago" if node.lost_at else ""
         return Text(f"{node.host}: connection lost{since}; the server goes on by itself, trying again", style="bad")
+    if node.rebooted:
+        return Text(f"{node.host}: was restarted", style="bad")
     if node.holder and not node.holder.get("ours"):
         return Text(f"{node.host}: the port is held by pid {node.holder.get('pid')}, not ours", style="bad")
     if node.compiling:

@@ -16,10 +16,11 @@ class Changes:
     """An observer that prints what changes, on stdout: it is what was asked for."""
 
     def __init__(self, deployment: str, *, as_json: bool) -> None:
-        self._deployment, self._json, self._console = deployment, as_json, console()
+        self._deployment, self._json, self._console, self._said = deployment, as_json, console(), ""
 
     def step(self, text: str) -> None:
         """A word about the deployment as a whole."""
+        self._said = text
         self._line(time.time(), self._deployment, None, text)
 
     def board(self, board: Board, changes: Sequence[Change], now: float) -> None:
@@ -28,11 +29,13 @@ class Changes:
             self._line(change.time, change.host, change.label, change.text)
 
     def end(self, verdict: Verdict) -> None:
-        """How it ended, and why: the cause, what to do, the log's own words."""
-        self.step(f"{'lost' if verdict.kind == 'lost' else 'not up'}: {verdict.sentence}")
+        """How it ended, unless just that was said already, and why: the cause, what to do, the log's own words."""
+        if verdict.ending != self._said:
+            self.step(verdict.ending)
         if self._json:
             return
-        for title, lines in (("cause", [verdict.cause]), ("do", [verdict.do]), ("log", verdict.evidence)):
+        parts = ("cause", [verdict.cause]), ("host", verdict.witnesses), ("do", [verdict.do]), ("log", verdict.evidence)
+        for title, lines in parts:
             for line in lines:
                 if line and line not in verdict.sentence:
                     self._console.print(Text(f"  {title:<6}{line}", style="dim" if title == "log" else ""))

@@ -9,7 +9,7 @@ from roles.watch.line import Line
 from roles.watch.lines import LineReader
 from roles.watch.spellings import Kind
 from roles.watch.states import NodeState, RankState, Stage
-from roles.watch.verdict import Verdict, verdict
+from roles.watch.verdict import Verdict, due, verdict
 from roles.watch.watcher import Watcher
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "Watcher",
     "advance",
     "classify",
+    "due",
     "durations",
     "expect",
     "observe",

@@ -61,7 +61,8 @@ def _rank(before: RankState, after: RankState, at: float) -> Iterator[Change]:
         by = f", {signal_name(after.signal)}" if after.signal else ""
         yield Change(after.died, after.node, after.host, after.label, f"process ended, pid {after.pid}{by}")
     if after.state in ("T", "t") and before.state not in ("T", "t"):
-        yield Change(at, after.node, after.host, after.label, f"process stopped by a signal, pid {after.pid}")
+        what = f"process stopped by a signal; kill -CONT {after.pid} on {after.host} wakes it"
+        yield Change(at, after.node, after.host, after.label, what)
 
 
 def _node(before: NodeState, after: NodeState) -> Iterator[str]:
@@ -70,7 +71,8 @@ def _node(before: NodeState, after: NodeState) -> Iterator[str]:
     if after.exited and not before.exited:
         yield "main ended" + (f" with status {after.exit_code}" if after.exit_code is not None else "")
     if before.connected and not after.connected:
-        yield f"connection lost ({after.why}); the server goes on by itself" if after.why else "connection lost"
+        why = f" ({after.why})" if after.why else ""
+        yield f"connection lost{why}; unless {after.host} itself is down, the server goes on by itself"
     if after.connected and not before.connected:
         yield "connected again"
     if before.detokenizer and not after.detokenizer:

@@ -47,7 +47,7 @@ def _exit(board: Board, node: int, frame: Frame, at: float) -> Board:
         signal = -code if code < 0 else code - 128
     died = board.nodes[node].main_died
     changes = {"exit_code": code, "signal": signal, "main_alive": False, "main_died": at if died is None else died}
-    return _with_node(board, node, exited=True, **changes)
+    return _with_node(board, node, exited=True, rebooted=bool(frame.get("rebooted")), **changes)
 
 
 def _disk(board: Board, node: int, frame: Frame, at: float) -> Board:

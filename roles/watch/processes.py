@@ -11,14 +11,13 @@ from roles.inventory.rank import Rank
 from roles.watch.board import Board
 from roles.watch.seating import seated, title_axes
 from roles.watch.stages import restaged
-from roles.watch.states import RankState, Stage
+from roles.watch.states import DEAD, RankState, Stage
+from roles.watch.unnamed import unnamed
 
 Frame = Mapping[str, Any]
 CPU_STEP = 0.5  # seconds of CPU time that count as progress: an idle event loop uses far less
 READ_STEP = 4 << 20  # bytes read that count as progress: messages between processes are far less
 MEMORY_STEP = 16  # MiB that count as progress
-DEAD = frozenset("ZXx")
-NAMELESS = "[sglang::schedul]"  # the kernel's name of a scheduler: 15 letters
 # A rank that waits for its peers may spin: there CPU time is no progress.
 BUSY = frozenset({Stage.STARTING, Stage.LOADING, Stage.LOADED, Stage.MEMORY, Stage.CAPTURING})
 _COMPILER = re.compile(r"(?:\S*/)?(nvcc|cicc|ptxas|ninja|cc1plus|cudafe\+\+|g\+\+)\b")
@@ -76,10 +75,7 @@ def _titled(board: Board, node: int, rows: Mapping[int, Frame]) -> dict[Rank, Fr
         if rank is not None:
             found[rank] = row
     unseen = [s.rank for s in board.ranks.values() if s.node == node and s.pid is None and s.rank not in found]
-    nameless = [row for row in rows.values() if str(row.get("title") or "") == NAMELESS and row.get("state") in DEAD]
-    if len(unseen) == len(nameless):  # they died before they were first looked at: a zombie has no title any more
-        found.update(zip(unseen, nameless, strict=True))
-    return found
+    return {**found, **unnamed(board, node, rows, unseen)} if unseen else found
 
 
 def _alive(state: RankState, row: Frame, at: float) -> RankState:

@@ -31,7 +31,9 @@ def silent_for(board: Board, now: float) -> float:
 
 def progress_sentence(board: Board, lacking: Sequence[str]) -> str:
     """How far it is: `loading: 3 of 4 ranks have printed memory pool; PP1 TP0 on lab is at weights loading`."""
-    waiting = behind(board)
+    waiting, stopped = behind(board), _stopped(board)
+    if stopped:
+        return f"loading: {_names(stopped)} is stopped by a signal; kill -CONT {stopped[0].pid} there wakes it"
     if waiting and not board.quiet:
         done = len(board.ranks) - len(waiting)
         head = f"loading: {done} of {len(board.ranks)} ranks have reached {board.last_milestone.value}"
@@ -41,7 +43,7 @@ def progress_sentence(board: Board, lacking: Sequence[str]) -> str:
 
 def stall_sentence(board: Board, now: float, lacking: Sequence[str]) -> str:
     """What reached what, who is silent, and what that usually waits for."""
-    stopped = [state for state in board.ranks.values() if state.state in ("T", "t")]
+    stopped = _stopped(board)
     if stopped:
         names = _names(stopped)
         return (
@@ -58,6 +60,10 @@ def stall_sentence(board: Board, now: float, lacking: Sequence[str]) -> str:
     reason = WAITS_FOR.get(_slowest(waiting)[0].stage, "")
     tail = f"; this stage waits for {reason}" if reason else ""
     return f"nothing has moved for {silence}: {_who_is_where(board, waiting)}{tail}"
+
+
+def _stopped(board: Board) -> list[RankState]:
+    return [state for state in board.ranks.values() if state.state in ("T", "t")]
 
 
 def _who_is_where(board: Board, waiting: Sequence[RankState]) -> str:

@@ -10,6 +10,8 @@ from typing import Any
 from roles.inventory.rank import Rank
 from roles.watch.spellings import Kind
 
+DEAD = frozenset("ZXx")  # the kernel's letters for a process that has ended
+
 
 class Stage(enum.Enum):
     """Where a rank is. `ready` = it has printed its last milestone: nothing more is known of it by the log."""
@@ -66,6 +68,7 @@ class NodeState:
     main_died: float | None = None
     detokenizer: bool | None = None
     exited: bool = False
+    rebooted: bool = False  # its host was restarted meanwhile
     exit_code: int | None = None
     signal: int | None = None
     connected: bool = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import inf
 from typing import Literal
 
 from roles.watch.blame import blame, ended_at
@@ -14,7 +15,8 @@ from roles.watch.suspects import Blame
 
 VerdictKind = Literal["up", "loading", "stalled", "failed", "lost", "foreign", "different", "disconnected"]
 
-GRACE = 0.5  # seconds after a death in which the log may still say why
+GRACE = 0.5  # seconds after a death in which another host, or main's own end, may still say why
+SOON = 0.1  # the same where one host tells all: what a process wrote is told before its death is
 STALL = 1800.0  # seconds without any progress
 
 
@@ -34,6 +36,11 @@ class Verdict:
     witnesses: list[str] = field(default_factory=list)  # what the host says when it is asked closer
     id: str = ""  # row of the failures, or rank-died, main-killed, exit ...
 
+    @property
+    def ending(self) -> str:
+        """The end of a run in one sentence."""
+        return f"{'lost' if self.kind == 'lost' else 'not up'}: {self.sentence}"
+
 
 def verdict(board: Board, now: float, stall: float = STALL) -> Verdict:
     """The verdict at `now` (epoch seconds, the clock that the frames' times are on)."""
@@ -43,6 +50,9 @@ def verdict(board: Board, now: float, stall: float = STALL) -> Verdict:
         foreign = _foreign(board, lacking)
         if foreign is not None:
             return foreign
+    restarted = next((node for node in board.nodes.values() if node.rebooted), None)
+    if restarted is not None:
+        return _restarted(board, restarted.host, lacking)
     guilty = _guilty(board, now)
     if guilty is not None:
         return _ended(board, guilty, lacking)
@@ -66,7 +76,19 @@ def _guilty(board: Board, now: float) -> Blame | None:
     guilty = blame(board) if end is not None else None
     if end is None or guilty is None:
         return None
-    return guilty if guilty.sure or max(now, board.latest) >= end + GRACE else None
+    return guilty if guilty.sure or max(now, board.latest) >= end + _grace(board) else None
+
+
+def _grace(board: Board) -> float:
+    main = board.nodes[0]
+    return SOON if len(board.nodes) == 1 and (main.exited or main.main_died is None) else GRACE
+
+
+def due(board: Board, now: float) -> float:
+    """Seconds until a death that was seen can be judged; infinite when there is none, or it was judged already."""
+    end = ended_at(board)
+    left = end + _grace(board) - now if end is not None else inf
+    return left if left > 0 else inf
 
 
 def _ended(board: Board, guilty: Blame, lacking: list[str]) -> Verdict:
@@ -95,6 +117,13 @@ def _foreign(board: Board, lacking: list[str]) -> Verdict | None:
     sentence = f"port {board.port} on {node.host} belongs to pid {pid}{user}, not to this run: {command}"
     do = "stop that process, or deploy on another port; what answers there is not this server"
     return Verdict("foreign", sentence, host=node.host, cause="the port is taken", do=do, missing=lacking)
+
+
+def _restarted(board: Board, host: str, lacking: list[str]) -> Verdict:
+    kind: VerdictKind = "failed" if board.up_at is None else "lost"
+    sentence = f"{host} was restarted: nothing of the server is left on it"
+    do = "inv deploy; why the host went down its own logs tell"
+    return Verdict(kind, sentence, host=host, cause="the host was restarted", do=do, missing=lacking, id="restarted")
 
 
 def _full(host: str, path: str, lacking: list[str]) -> Verdict:

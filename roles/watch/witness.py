@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from roles.watch.lines import is_steady
-from roles.watch.processes import DEAD
+from roles.watch.states import DEAD
 from roles.watch.weave import HEADS
 
 Told = Mapping[str, Any]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 import pytest
 
 from roles.inventory.rank import Rank
-from roles.watch import Board, Stage, Watcher
+from roles.watch import Board, Stage, Watcher, due
+from roles.watch.verdict import GRACE, SOON
 from tests.watch.frames import (
     READY,
     board,
@@ -159,11 +161,43 @@ def test_a_rank_killed_while_loading_is_named_at_once_with_its_pid() -> None:
     frames = [(0, procs(on)), (0, log(milestones("PP1 TP0", upto="Load weight begin")))]
     watcher = watched(on, [*frames, (0, procs(on, 110.0, zombie=["PP1 TP0"]))])
 
-    assert watcher.verdict(110.1).kind == "loading"  # its last words may still come
-    verdict = watcher.verdict(110.6)
+    assert watcher.verdict(110.05).kind == "loading"  # its last words may still come
+    assert 0 < due(watcher.board, 110.05) <= SOON
+    verdict = watcher.verdict(110.0 + SOON)
+    assert due(watcher.board, 110.0 + SOON) == inf
     assert (verdict.kind, verdict.rank, verdict.host) == ("failed", "PP1 TP0", "lab1")
     assert verdict.sentence == f"PP1 TP0 on lab1 died (pid {pid}) while loading weights"
     assert watcher.board.ranks[Rank(1, 0)].stage is Stage.DEAD
+
+
+def test_where_other_hosts_or_mains_end_may_still_say_why_a_death_is_judged_later() -> None:
+    two = board(nnodes=2)
+    death = procs(two, 110.0, node=1, zombie=["PP1 TP0"])
+    watcher = watched(two, [(0, procs(two)), (1, procs(two, node=1)), (1, death)])
+    alone = board(tp=1, pp=1)
+    ended = watched(alone, [(0, procs(alone)), (0, procs(alone, 110.0, main=None))])
+
+    for watching in (watcher, ended):
+        assert watching.verdict(110.0 + SOON).kind == "loading"
+        assert watching.verdict(110.0 + GRACE).kind == "failed"
+    assert watched(ended.board, [(0, exited(110.1, 137))]).verdict(110.1).id == "main-killed"
+
+
+def test_a_host_that_was_restarted_is_told_as_that() -> None:
+    on = board()
+    nothing = {"f": "procs", "t": 200.0, "main": None, "leader": None, "procs": []}
+    verdict = watched(on, [*healthy(on), (0, nothing), (0, exited(200.0, None, rebooted=True))]).verdict(200.0)
+
+    assert (verdict.kind, verdict.id) == ("lost", "restarted")
+    assert verdict.sentence == "lab1 was restarted: nothing of the server is left on it"
+
+
+def test_a_rank_stopped_while_loading_is_said_at_once() -> None:
+    on = board()
+    verdict = watched(on, [(0, procs(on)), (0, procs(on, 110.0, stopped=["PP1 TP0"]))]).verdict(110.0)
+
+    assert verdict.kind == "loading"
+    assert verdict.sentence == "loading: PP1 TP0 on lab1 is stopped by a signal; kill -CONT 4242 there wakes it"
 
 
 def test_the_signal_is_told_when_the_host_or_main_tells_it() -> None:
@@ -442,6 +476,22 @@ def test_a_rank_that_died_before_it_was_first_looked_at_is_told_by_being_the_onl
     verdict = watched(on, [(0, procs(on, dead=["PP1 TP0"], extra=[zombie]))]).verdict(101.0)
 
     assert (verdict.kind, verdict.rank) == ("failed", "PP1 TP0")
+
+
+@pytest.mark.parametrize("title", ["[python]", "python -c from multiprocessing.spawn import spawn_main(tracker_fd=5)"])
+def test_a_rank_that_died_before_it_had_its_title_is_told_by_its_place_among_mains_children(title: str) -> None:
+    on = board()
+    tracker = proc(11, "python -c from multiprocessing.resource_tracker import main;main(4)")
+    importing = [proc(pid, "python -c from multiprocessing.spawn import spawn_main(x)") for pid in (12, 13, 15, 16)]
+    frame = {"f": "procs", "t": 100.0, "main": 10, "leader": 9}
+    main = proc(10, "python -m sglang.launch_server", ppid=9)
+    rows = [main, tracker, *importing[:2], proc(14, title, "Z", signal=9), *importing[2:]]
+    verdict = watched(on, [(0, {**frame, "procs": rows})]).verdict(101.0)
+    other = [main, *importing[:1], proc(13, "sglang::scheduler_PP1_TP1"), proc(14, title, "Z"), *importing[2:]]
+
+    assert (verdict.kind, verdict.rank) == ("failed", "PP1 TP0")
+    assert verdict.sentence == "PP1 TP0 on lab1 died (killed by SIGKILL, pid 14) before it said anything"
+    assert watched(on, [(0, {**frame, "procs": other})]).verdict(101.0).kind == "loading"  # not in the known order
 
 
 def test_a_log_read_from_its_start_has_the_times_of_its_stamps() -> None:

@@ -69,6 +69,6 @@ def _after(
     ledger.close(found.run, verdict.kind, verdict.sentence, time.time(), **blamed(verdict))
     code: type[AllranksError] = Lost if verdict.kind == "lost" else NeverUp
     if json:
-        told = {"kind": verdict.kind, "sentence": verdict.sentence, "rank": verdict.rank, "host": verdict.host}
-        print(text.dumps({**told, "cause": verdict.cause, "evidence": list(verdict.evidence), "left": left}))
+        keys = ("kind", "id", "sentence", "rank", "host", "cause", "do", "witnesses", "evidence")
+        print(text.dumps({**{key: getattr(verdict, key) for key in keys}, "left": left}))
     return code.exit_code
