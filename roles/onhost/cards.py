@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-from typing import Any, Dict, List, Optional
+from typing import TYPE_CHECKING, Any, Dict, List, Optional
 
 from . import gpu, proc, sockets
 from .state import Json
 
+if TYPE_CHECKING:
+    import subprocess
+
 FIELDS = ("index", "pci.bus_id", "compute_cap", "driver_version", "power.limit", "power.max_limit",
           "ecc.errors.uncorrected.volatile.total", "mig.mode.current", "temperature.gpu")  # fmt: skip
-DEVICE = re.compile(r"/dev/nvidia(\d+)$")
-CUDA = re.compile(r"CUDA (?:UMD )?Version:\s*([\d.]+)")
+DEVICE = "/dev/nvidia"
+CUDA = r"CUDA (?:UMD )?Version:\s*([\d.]+)"
 
 
 class Cards:
@@ -28,13 +30,14 @@ class Cards:
     def answer(self, runs: List[Json]) -> Json:
         """Everything; `runs`: to tell our own processes from others'."""
         rows, _ = gpu.answer(self._details) if self._details else ([], None)
-        found = CUDA.search(_text(self._banner))
+        nodes = devices()
+        found = re.search(CUDA, _text(self._banner))
         return {
             "details": [_detail(row) for row in rows if len(row) == len(FIELDS)],
             "cuda": found.group(1) if found else None,
             "links": _text(self._links),
-            "openers": openers(runs),
-            "nodes": devices(),
+            "openers": openers(runs) if nodes else [],
+            "nodes": nodes,
             "virtualization": virtualization(),
             "iommu": bool(_listing("/sys/class/iommu")),
             "numa": numa(),
@@ -48,6 +51,8 @@ def _detail(row: List[str]) -> Json:
 
 
 def _start(argv: List[Any]) -> "subprocess.Popen[bytes]":
+    import subprocess
+
     return subprocess.Popen(
         argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, close_fds=True
     )
@@ -56,6 +61,8 @@ def _start(argv: List[Any]) -> "subprocess.Popen[bytes]":
 def _text(asked: Optional["subprocess.Popen[bytes]"]) -> str:
     if asked is None:
         return ""
+    import subprocess
+
     try:
         return asked.communicate(timeout=gpu.PATIENCE)[0].decode("utf-8", "replace")[:20000]
     except subprocess.TimeoutExpired:
@@ -68,13 +75,17 @@ def openers(runs: List[Json], folder: str = "/dev/nvidia") -> List[Json]:
     ours = {row["pid"]: run for run in runs for row in run.get("procs") or []}
     found: List[Json] = []
     for pid in proc.pids():
-        indexes = sorted({int(match.group(1)) for match in map(DEVICE.match, _open(pid)) if match})
+        indexes = sorted({int(path[len(DEVICE) :]) for path in _open(pid) if _is_device(path)})
         if indexes and pid != os.getpid() and not _is_monitor(pid):
             run = ours.get(pid) or {}
             found.append(
                 dict(sockets.describe(pid), indexes=indexes, run=run.get("run"), deployment=run.get("deployment"))
             )
     return found
+
+
+def _is_device(path: str) -> bool:
+    return path.startswith(DEVICE) and path[len(DEVICE) :].isdigit()
 
 
 def _is_monitor(pid: int) -> bool:

@@ -5,19 +5,18 @@ from __future__ import annotations
 import glob
 import os
 import re
-import shutil
-import subprocess
 from typing import Any, Dict, List, Optional
 
 from . import gpu, proc, sockets
 from .frames import Frames
 from .hello import greeting
 from .lease import asked_with_facts
+from .programs import which
 from .request import Request
 from .state import Home, Json
 from .status import summaries
 
-SETTING = re.compile(r"^\s*(#?)\s*KillUserProcesses\s*=\s*(\S+)", re.MULTILINE)
+SETTING = r"(?m)^\s*(#?)\s*KillUserProcesses\s*=\s*(\S+)"
 LOGIND = ("/usr/lib/systemd/logind.conf", "/etc/systemd/logind.conf", "/usr/lib/systemd/logind.conf.d/*.conf",
           "/run/systemd/logind.conf.d/*.conf", "/etc/systemd/logind.conf.d/*.conf")  # fmt: skip
 
@@ -44,7 +43,7 @@ def facts(request: Request, frames: Frames) -> None:
         disk_free_mib=_free(home.path),
         shm_free_mib=_free("/dev/shm"),
         mem_available_mib=_memory(),
-        bash=bool(shutil.which("bash") or os.path.exists("/bin/bash")),
+        bash=bool(which("bash") or os.path.exists("/bin/bash")),
         kill_user_processes=kills_user_processes(uid),
         runs=runs,
         lease=lease,
@@ -96,6 +95,8 @@ if importlib.util.find_spec("sglang"):
 
 def _found(program: str, pythonpath: Optional[str]) -> Optional[str]:
     """The version of the SGLang that this Python finds, "unknown" where it has none, None when there is no SGLang."""
+    import subprocess
+
     env = dict(os.environ, PYTHONPATH=pythonpath) if pythonpath else None
     try:
         done = subprocess.run(
@@ -110,7 +111,7 @@ def _found(program: str, pythonpath: Optional[str]) -> Optional[str]:
 def _venv(venv: Optional[str], python: Optional[str], pythonpath: Optional[str]) -> Optional[Json]:
     """Is SGLang there? Read from the name of its dist-info folder; where there is none, Python is asked (50 ms)."""
     if not venv and not (python and "/" in python):
-        program = shutil.which(python or "python3")
+        program = which(python or "python3")
         return {"python": program, "exists": True, "sglang": _found(program, pythonpath)} if program else None
     program = os.path.expanduser(python or os.path.join(venv or "", "bin", "python"))
     root = os.path.expanduser(venv) if venv else os.path.dirname(os.path.dirname(program))
@@ -147,7 +148,7 @@ def kills_user_processes(uid: int) -> Optional[bool]:
         return False
     answer: Optional[bool] = None
     for path in [path for pattern in LOGIND for path in sorted(glob.glob(pattern))]:
-        for off, value in SETTING.findall((proc.read(path) or b"").decode("utf-8", "replace")):
+        for off, value in re.findall(SETTING, (proc.read(path) or b"").decode("utf-8", "replace")):
             if not off or answer is None:  # the line left in as a comment shows what the default is
                 answer = value.lower() in ("yes", "true", "1", "on")
     return answer

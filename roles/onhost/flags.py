@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import subprocess
 import threading
 from typing import Any, Dict, List, Optional
 
-from .parser import HERE, RUN
 from .state import Home, Json, write
 
+try:
+    from _blake2 import blake2b  # hashlib's own, without the 3 ms that it takes to load OpenSSL
+except ImportError:
+    from hashlib import blake2b
+
+# SGLang's Python runs this with one argument: the folder or zip file that this package lies in.
+RUN = "import sys; sys.path.insert(0, sys.argv.pop()); from onhost.parser import main; del sys.path[0]; main()"
+HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PATIENCE = 120.0  # seconds; a first import from a cold disk is slow
 KEPT = 20  # answers
 
@@ -25,29 +30,33 @@ class Asked:
         self._environment = dict(os.environ, **{str(key): str(value) for key, value in environment.items()})
         self._file = os.path.join(home.path, "cache", "flags-" + self._key(version) + ".json")
         self._thread = threading.Thread(target=self._ask, daemon=True)
-        self._thread.start()
+        if not self._remembered():
+            self._thread.start()
 
     def _key(self, version: Optional[str]) -> str:
         """Of the version, the Python, the words, and what decides which backends there are."""
         steering = sorted((k, v) for k, v in self._environment.items() if k.startswith(("SGLANG_", "PYTHONPATH")))
         content = json.dumps([version, self._python, os.path.realpath(self._python), self._argv, steering])
-        return hashlib.sha256(content.encode()).hexdigest()[:16]
+        return blake2b(content.encode(), digest_size=8).hexdigest()
 
     def answer(self) -> Json:
         """{"error", "halves", "cached"}, with "options" where it objects; or {"failed": why}."""
-        self._thread.join(PATIENCE)
+        if self._thread.ident is not None:
+            self._thread.join(PATIENCE)
         if not self._answer:
             return {"failed": f"no answer within {PATIENCE:.0f} s"}
         taken = "failed" not in self._answer and self._answer["error"] is None
         return {key: value for key, value in self._answer.items() if key != "options" or not taken}
 
-    def _ask(self) -> None:
+    def _remembered(self) -> bool:
         try:
             with open(self._file, encoding="utf-8") as file:
                 self._answer = dict(json.load(file), cached=True)
-            return
         except (OSError, ValueError):
-            pass
+            return False
+        return True
+
+    def _ask(self) -> None:
         try:
             answer = self._run(hollow=True)
             if "failed" in answer:  # a release that cannot be built so: with everything it imports then
@@ -59,6 +68,8 @@ class Asked:
             self._answer = self._answer or {"failed": f"{type(error).__name__}: {error}"}
 
     def _run(self, hollow: bool) -> Json:
+        import subprocess  # 3 ms, and mostly the answer is remembered
+
         request = json.dumps({"argv": self._argv, "hollow": hollow}) + "\n"
         done = subprocess.run(
             [self._python, "-c", RUN, HERE], input=request.encode(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-from typing import Any, Dict, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
+
+from .programs import which
+
+if TYPE_CHECKING:
+    import subprocess
 
 PATIENCE = 15.0  # seconds; without persistence mode the driver may need several to wake up
 Row = Dict[str, Any]
@@ -12,9 +15,11 @@ Row = Dict[str, Any]
 
 def query(what: str, fields: str) -> Optional["subprocess.Popen[bytes]"]:
     """Start asking; None when there is no nvidia-smi."""
-    program = shutil.which("nvidia-smi") or shutil.which("nvidia-smi", path="/usr/bin:/usr/local/bin:/usr/lib/wsl/lib")
+    program = which("nvidia-smi") or which("nvidia-smi", path="/usr/bin:/usr/local/bin:/usr/lib/wsl/lib")
     if not program:
         return None
+    import subprocess  # 3 ms; a host without GPUs does without
+
     argv = [program, f"--query-{what}={fields}", "--format=csv,noheader,nounits"]
     return subprocess.Popen(
         argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, close_fds=True
@@ -23,6 +28,8 @@ def query(what: str, fields: str) -> Optional["subprocess.Popen[bytes]"]:
 
 def answer(asked: "subprocess.Popen[bytes]", patience: float = PATIENCE) -> Tuple[List[List[str]], Optional[str]]:
     """(rows, error). A driver that hangs is left alone: waiting for it would hang us too."""
+    import subprocess
+
     try:
         out = asked.communicate(timeout=patience)[0].decode("utf-8", "replace").strip()
     except subprocess.TimeoutExpired:

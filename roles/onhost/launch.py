@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import signal
 from typing import Callable, Dict, List
 
 from . import proc
 from .problems import HostError
+from .programs import which
 
 NOT_INHERITED = "SSH_"  # SSH_CONNECTION, SSH_AUTH_SOCK, SSH_TTY: they end with the login
 
@@ -20,7 +20,7 @@ def launch(folder: str, script: str, log: str, record: Callable[[int, int], None
     So there is never a running server that is not written down: when we die in between, the child reads the end of
     the pipe instead of the word to go, and ends. Raises: HostError when it could not be started.
     """
-    bash = shutil.which("bash") or "/bin/bash"
+    bash = which("bash") or "/bin/bash"
     if not os.path.exists(bash):
         raise HostError("missing", "there is no bash on this host", "install bash there")
     told, tell = os.pipe()

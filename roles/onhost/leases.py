@@ -41,7 +41,7 @@ def _file(home: Home) -> Iterator[List[Json]]:
         yield leases
         if json.dumps(leases) != before:
             content = json.dumps({"boot": proc.boot_id(), "leases": leases}, indent=1) + "\n"
-            write(os.path.join(home.path, "leases.json"), content.encode())
+            write(os.path.join(home.path, "leases.json"), content.encode(), lasting=False)  # a reboot ends them all
     finally:
         os.close(fd)
 

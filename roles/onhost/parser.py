@@ -20,9 +20,6 @@ from .hollow import Finder
 
 # What the help of an option on its way out steers to.
 STEER = re.compile(r"(?:[Uu]se|alias for)[ :`']+(--[a-z0-9-]+(?:=\w+)?)")
-# SGLang's Python runs this with one argument: the folder or zip file that this package lies in.
-RUN = "import sys; sys.path.insert(0, sys.argv.pop()); from onhost.parser import main; del sys.path[0]; main()"
-HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 class WrongError(Exception):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import threading
 import time
 from typing import Any, Callable, Dict, Optional
@@ -61,6 +60,8 @@ def _error(error: Optional[str]) -> Dict[str, Any]:
 
 def api_key(run: Run) -> Optional[str]:
     """The server's key from the run's own secrets, where it has one."""
+    import shlex
+
     try:
         with open(run.path("secrets.env"), encoding="utf-8") as file:
             pairs = [word.partition("=") for word in shlex.split(file.read())]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from . import proc, sockets
+from .over import standing
 from .problems import HostError
 from .session import Session
 from .state import Home, Json, Run
@@ -13,7 +14,7 @@ from .state import Home, Json, Run
 def refuse(home: Home, wanted: Json) -> None:
     """Name whoever has what this run needs. Raises: HostError."""
     stats, sessions = proc.scan(), {}
-    for other in home.runs():
+    for other in standing(home):
         if not other.state:
             continue
         session = Session(other)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import glob
 import os
 import re
-import shutil
 from typing import Dict, List, Optional
 
 from . import proc
+from .programs import which
 from .state import Json
 
 # Packages of kernels and what carries them; the names as PyPI normalizes them.
@@ -16,8 +16,8 @@ KERNELS = ("torch", "sgl_kernel", "sglang_kernel", "flashinfer_python", "triton"
 PROGRAMS = ("nvcc", "ninja", "nvidia_smi", "bash")
 PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 TOKENS = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
-PIN = re.compile(r"^Requires-Dist:\s*([A-Za-z0-9._-]+)(?:\[[^\]]*\])?\s*\(?==\s*([^;,)\s]+)\)?\s*(;.*)?$", re.MULTILINE)
-PASSWORD = re.compile(r"//[^/@]*@")
+PIN = r"(?m)^Requires-Dist:\s*([A-Za-z0-9._-]+)(?:\[[^\]]*\])?\s*\(?==\s*([^;,)\s]+)\)?\s*(;.*)?$"
+PASSWORD = r"//[^/@]*@"
 
 
 def software(python: Optional[str], environment: Json) -> Json:
@@ -29,7 +29,7 @@ def software(python: Optional[str], environment: Json) -> Json:
     return {
         "packages": _packages(site),
         "pins": _pins(site),
-        "programs": {name: shutil.which(name.replace("_", "-"), path=seen) for name in PROGRAMS},
+        "programs": {name: which(name.replace("_", "-"), path=seen) for name in PROGRAMS},
         "cuda_home": variables.get("CUDA_HOME"),
         "cuda_home_has_nvcc": _has_nvcc(variables.get("CUDA_HOME")),
         "proxies": {name: _proxy(variables, name) for name in PROXIES if _proxy(variables, name)},
@@ -64,7 +64,7 @@ def _pins(site: List[str]) -> Dict[str, str]:
     for folder in site:
         for path in glob.glob(glob.escape(folder) + "/sglang-*.dist-info/METADATA"):
             text = (proc.read(path) or b"").decode("utf-8", "replace")
-            found = [(name.lower(), version) for name, version, extra in PIN.findall(text) if "extra" not in extra]
+            found = [(name.lower(), version) for name, version, extra in re.findall(PIN, text) if "extra" not in extra]
             pins = {name.replace("-", "_").replace(".", "_"): version for name, version in found}
             return {name: version for name, version in pins.items() if name in KERNELS}
     return {}
@@ -76,7 +76,7 @@ def _has_nvcc(home: Optional[str]) -> bool:
 
 def _proxy(variables: Dict[str, str], name: str) -> Optional[str]:
     value = variables.get(name) or variables.get(name.upper())
-    return PASSWORD.sub("//***@", value) if value else None
+    return re.sub(PASSWORD, "//***@", value) if value else None
 
 
 def _hub_home(variables: Dict[str, str]) -> str:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import re
-import shlex
 import time
 from typing import Any, Dict, Optional
 
 from . import cgroup, leases, proc
 from .frames import Frames
 from .launch import launch
+from .over import standing
 from .problems import HostError
 from .refuse import refuse
 from .request import Request
@@ -73,10 +72,16 @@ def _script(request: Request) -> bytes:
             script = file.read()
     else:
         script = request.text("script").encode("utf-8")
-    wanted, got = request.maybe("script_sha256", str), hashlib.sha256(script).hexdigest()
-    if wanted and wanted != got:
+    wanted = request.maybe("script_sha256", str)
+    if wanted and wanted != (got := _sha256(script)):
         raise HostError("refused", f"the launch script has sha256 {got}, expected {wanted}", "upload it again")
     return script
+
+
+def _sha256(content: bytes) -> str:
+    import hashlib  # 3 ms
+
+    return hashlib.sha256(content).hexdigest()
 
 
 def _forget_upload(request: Request) -> None:
@@ -87,6 +92,8 @@ def _forget_upload(request: Request) -> None:
 
 def _secrets(values: Dict[str, Any]) -> bytes:
     """NAME=value lines that a shell reads back unchanged. Errors name the variable, never its value."""
+    import shlex
+
     lines = []
     for name in sorted(values):
         if not NAME.fullmatch(name):
@@ -140,10 +147,9 @@ def _launch(run: Run, state: Json) -> None:
 
 def _replace(home: Home, run: Run) -> None:
     """Earlier runs of this deployment are dead (or we were refused): close their books."""
-    for other in home.runs():
+    for other in standing(home):
         if other.id != run.id and other.state.get("deployment") == run.state["deployment"]:
-            if not other.state.get("stopped"):
-                other.add(stopped={"t": round(time.time(), 3), "why": f"replaced by run {run.id}"})
+            other.add(stopped={"t": round(time.time(), 3), "why": f"replaced by run {run.id}"})
 
 
 def _answer(run: Run, **more: Any) -> Json:

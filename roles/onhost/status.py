@@ -9,6 +9,7 @@ from typing import Any, Dict, List, Optional, Sequence
 
 from . import gpu, proc, sockets
 from .frames import Frames
+from .over import standing
 from .problems import HostError
 from .record import crash, note
 from .request import Request
@@ -62,7 +63,7 @@ def _port(port: Optional[int], session: Session) -> Optional[Json]:
 def summaries(home: Home, everything: bool = False, only: Optional[str] = None) -> List[Json]:
     """All runs not stopped (or all, or this one), oldest first."""
     stats = proc.scan()
-    runs = [home.run(only)] if only else [run for run in home.runs() if everything or not run.state.get("stopped")]
+    runs = [home.run(only)] if only else home.runs() if everything else standing(home)
     return [summary(run, stats) for run in runs]
 
 

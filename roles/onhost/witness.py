@@ -14,6 +14,7 @@ from . import cgroup, gpu, proc, sockets
 from .closeup import Sample, row, samples
 from .frames import Frames
 from .kernel_log import kernel_log
+from .over import standing
 from .request import Request
 from .server_http import Server as Http
 from .servers import Server, asked, log_of, servers
@@ -80,7 +81,7 @@ def look(request: Request, frames: Frames) -> None:
 def _found(home: Home, request: Request) -> List[Found]:
     stats = proc.scan()
     only = request.maybe("run", str) and request.run_id()
-    runs = [home.run(only)] if only else [run for run in home.runs() if not run.state.get("stopped")]
+    runs = [home.run(only)] if only else standing(home)
     found = [_of_run(run, stats) for run in runs]
     if not request.flag("foreign", True):
         return found

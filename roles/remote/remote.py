@@ -15,7 +15,7 @@ import paramiko
 
 from roles.inventory import Host
 from roles.inventory.errors import AllranksError, Leased, Refused, Unreachable
-from roles.onhost.pack import content_hash, pack
+from roles.onhost.pack import RUN, content_hash, pack
 from roles.remote.connect import CONNECT_TIMEOUT, close, open_connection
 from roles.remote.frames import Frame, FrameReader
 from roles.remote.upload import open_sftp, put
@@ -115,7 +115,8 @@ class Remote:
                 return idle
         channel = self.channel()
         # -I and -S: the program is the standard library's alone, whatever the host's environment says.
-        command = f"exec {shlex.quote(self.host.python)} -I -S {remote_path(self.program())} serve"
+        python = f"exec {shlex.quote(self.host.python)} -I -S -c {shlex.quote(RUN)}"
+        command = f"{python} {remote_path(self.program())} serve"
         try:
             channel.exec_command(command)
             channel.sendall(line)

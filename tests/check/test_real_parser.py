@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from roles.onhost.parser import HERE, RUN
+from roles.onhost.flags import HERE, RUN
 from roles.plan.flags import Option, options_of
 
 PYTHON = Path(__file__).resolve().parents[2] / ".lab/opt/venv/bin/python"

@@ -58,6 +58,37 @@ def test_where_nothing_can_be_written_it_runs_all_the_same(program: Path) -> Non
     assert not list(program.parent.glob("*.part"))
 
 
+SLOW = (
+    "argparse",
+    "email",
+    "hashlib",
+    "http.client",
+    "importlib.util",
+    "runpy",
+    "shutil",
+    "ssl",
+    "subprocess",
+    "tempfile",
+)
+
+
+def test_what_is_slow_to_load_is_left_until_it_is_needed(python: str, program: Path) -> None:
+    copy = program.with_name("onhost-2.pyz")
+    copy.write_bytes(program.read_bytes())
+    venv = program.parent / "venv"
+    (venv / "lib/python3.12/site-packages/sglang-0.5.23.dist-info").mkdir(parents=True, exist_ok=True)
+    asked = {"verb": "facts", "workdir": str(program.parent / "new"), "ports": [1], "gpus": False, "venv": str(venv)}
+    look = {"argv": [], "folders": ["/tmp"], "peers": [], "gpus": False}
+    request = json.dumps({**asked, "look": look}) + "\n"
+    command = [python, "-I", "-S", "-X", "importtime", "-c", packing.RUN, str(copy), "serve"]
+    for _ in range(2):  # the first one unpacks
+        done = subprocess.run(command, input=request, capture_output=True, text=True, check=True)
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert [json.loads(line)["f"] for line in done.stdout.splitlines()] == ["hello", "facts", "end"]
+    assert "onhost.look" in loaded
+    assert not loaded.intersection(SLOW)
+
+
 def test_it_imports_the_standard_library_and_itself_only() -> None:
     for name, content in packing.sources():
         if name in RUN_BY_SGLANGS_PYTHON:

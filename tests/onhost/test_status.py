@@ -86,3 +86,16 @@ def test_a_status_is_quick(host: OnHost) -> None:
     frames = host.frames("status")
     print(f"status: {frames[-1]['t'] - frames[0]['t']:.3f} s of {time.monotonic() - began:.3f} s")
     assert frames[-1]["t"] - frames[0]["t"] < 1
+
+
+def test_a_run_that_is_over_is_read_once(host: OnHost) -> None:
+    started = host.start_server()
+    host.frames("stop", run="r1", grace=20, wait=10)
+    assert [frame["f"] for frame in host.frames("status")] == ["hello", "end"]
+    assert (host.workdir / "over").read_text() == "r1\n"
+
+    Path(started["run_dir"], "state.json").write_text("never looked at again")
+    assert [frame["f"] for frame in host.frames("status")] == ["hello", "end"]
+    assert host.one("status", "run", all=True)["damaged"]
+    (host.workdir / "over").unlink()
+    assert host.one("status", "run")["damaged"]
