@@ -8,16 +8,17 @@ from dataclasses import dataclass
 
 from roles import check
 from roles.inventory.errors import AllranksError, NotYet, Refused, Unreachable
-from roles.ledger import Ledger, Record
+from roles.ledger import Ledger
 from roles.plan import Plan
 from roles.plan.router import url_of
 from roles.server import secrets
 from roles.server.confirm import Confirmation, Observer
 from roles.server.deployment import Deployment
-from roles.server.learned import learned
+from roles.server.learned import learned, remember
+from roles.server.predecessors import all_here, in_the_way, stop_old
 from roles.server.router import Routers
 from roles.server.run import Run, new_id
-from roles.server.standing import Standing, holder_of, port_of
+from roles.server.standing import Standing, holder_of
 from roles.watch import Board, Verdict
 
 
@@ -74,7 +75,7 @@ def deploy(plan: Plan, observer: Observer, ledger: Ledger, options: Options | No
             return _carried_out(deployment, run, values, observer, ledger, options)
     except (Refused, Unreachable) as error:
         if ledger.read(run.id) is None:  # it ended before there was a run: that it was tried is remembered too
-            _remember(ledger, run, options)
+            remember(ledger, run, options.overrides)
             ledger.close(run.id, "refused" if isinstance(error, Refused) else "unreachable", str(error), time.time())
         raise
 
@@ -95,16 +96,16 @@ def _carried_out(
         observer.step(f"run {current.run} is loading already (started by {current.head.get('who')}): following it")
         return _confirmed(deployment, Run(current.run, plan, current.started), observer, ledger, options, began)
     deployment.lease.require()
-    in_the_way = _in_the_way(plan, standing, options)
-    _checked(plan, facts, [old.run for old in (*mine, *in_the_way)], observer)
-    for old in (*mine, *in_the_way):
-        _all_here(plan, old)
+    others = in_the_way(plan, standing, replace=options.replace)
+    _checked(plan, facts, [old.run for old in (*mine, *others)], observer)
+    for old in (*mine, *others):
+        all_here(plan, old)
     left = options.routers.leave(url_of(plan), observer.step) if options.routers and mine else []
-    for old in (*mine, *in_the_way):
-        _stop(deployment, old, observer)
+    for old in (*mine, *others):
+        stop_old(deployment, old, observer)
         ledger.stop(old.run, f"stopped: run {run.id} took its place", time.time())
     observer.step(f"starting run {run.id}")
-    _remember(ledger, run, options)
+    remember(ledger, run, options.overrides)
     try:
         deployment.start(run, values)
     except AllranksError as error:
@@ -145,7 +146,7 @@ def _confirmed(
 ) -> Report:
     """Wait for the verdict, write it down, and stop what is left of a run that failed."""
     if ledger.read(run.id) is None:
-        _remember(ledger, run, options)
+        remember(ledger, run, options.overrides)
     confirmation = Confirmation(deployment, run, observer, ledger.path(run.id))
     try:
         verdict = confirmation.wait()
@@ -160,71 +161,6 @@ def _confirmed(
     board = confirmation.watcher.board
     ledger.close(run.id, verdict.kind, verdict.sentence, time.time(), **learned(verdict, board, run.started))
     return Report(run.plan, run.id, verdict, board, time.time() - began, left=tuple(left))
-
-
-def _in_the_way(plan: Plan, standing: Sequence[Standing], options: Options) -> list[Standing]:
-    """Other deployments of ours on the plan's ports or GPUs. Refused unless `replace` was asked for."""
-    found = []
-    for other in standing:
-        if other.deployment == plan.name:
-            continue
-        for host, summary in other.nodes.values():
-            node = next((node for node in plan.nodes if node.host.name == host), None)
-            if node is None:
-                continue
-            gpus = set(summary.get("gpus") or ()) & set(node.gpus)
-            if gpus or port_of(summary) in node.ports:
-                what = f"GPU {', '.join(map(str, sorted(gpus)))}" if gpus else f"port {port_of(summary)}"
-                found.append((other, host, what))
-    if found and not options.replace:
-        raise Refused(
-            "\n".join(
-                f"{host}: {what} belongs to the deployment {other.deployment} (run {other.run}, by "
-                f"{other.head.get('who')}); inv teardown --name {other.deployment}, or --replace"
-                for other, host, what in found
-            )
-        )
-    return list({other.run: other for other, _, _ in found}.values())
-
-
-def _all_here(plan: Plan, standing: Standing) -> None:
-    """Refuse to replace a run that also has nodes on hosts this plan does not reach, before anything is stopped."""
-    elsewhere = set(standing.hosts) - set(plan.hosts)
-    if elsewhere:
-        raise Refused(
-            f"the run {standing.run} of {standing.deployment} also runs on {', '.join(sorted(elsewhere))}",
-            do=f"inv teardown --name {standing.deployment}",
-        )
-
-
-def _stop(deployment: Deployment, standing: Standing, observer: Observer) -> None:
-    """Stop a run that this deploy replaces. Raises: AllranksError when something of it is left."""
-    observer.step(f"stopping run {standing.run} of {standing.deployment}")
-    hosts = {host for host, _ in standing.nodes.values()}
-    nodes = [node.node for node in deployment.plan.nodes if node.host.name in hosts]
-    trouble = deployment.stop(standing.run, nodes)
-    if trouble:
-        raise AllranksError("\n".join(trouble))
-
-
-def _remember(ledger: Ledger, run: Run, options: Options) -> None:
-    """Write down that a run begins, and what its hosts are told to run."""
-    plan = run.plan
-    for node in plan.nodes:
-        ledger.keep(run.id, f"node{node.node}.launch.sh", node.script)
-    ledger.write(
-        Record(
-            run=run.id,
-            deployment=plan.name,
-            profile=plan.profile.name,
-            hosts=tuple(node.host.name for node in plan.nodes),
-            by=run.by,
-            started=run.started,
-            result="loading",
-            plan_hash=plan.hash,
-            overrides=options.overrides,
-        )
-    )
 
 
 def _names(plan: Plan) -> str:

@@ -1,10 +1,33 @@
-"""A verdict and its board -> what is remembered of the run: fields of the ledger's Record."""
+"""A run's beginning, and its verdict and board -> what the ledger remembers of it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from roles.ledger import Ledger, Record
+from roles.server.run import Run
 from roles.watch import Board, Verdict, durations
+
+
+def remember(ledger: Ledger, run: Run, overrides: Sequence[str]) -> None:
+    """Write down that a run begins, and what its hosts are told to run."""
+    plan = run.plan
+    for node in plan.nodes:
+        ledger.keep(run.id, f"node{node.node}.launch.sh", node.script)
+    ledger.write(
+        Record(
+            run=run.id,
+            deployment=plan.name,
+            profile=plan.profile.name,
+            hosts=tuple(node.host.name for node in plan.nodes),
+            by=run.by,
+            started=run.started,
+            result="loading",
+            plan_hash=plan.hash,
+            overrides=tuple(overrides),
+        )
+    )
 
 
 def learned(verdict: Verdict, board: Board, began: float) -> dict[str, Any]:
