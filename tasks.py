@@ -101,19 +101,27 @@ def show(
     return show.run(plan(host, profile, set), sglang, json=json)
 
 
-@command()
+@command(
+    fix="then do what is harmless, after asking: folders, stale locks, no_proxy and limits in the profile",
+    yes="with --fix: do it without asking",
+)
 def check(
     c: Context,
     host: str | None = None,
     profile: str | None = None,
     set: Sequence[str] | None = None,
+    fix: bool = False,
+    yes: bool = False,
     json: bool = False,
     accept_new_host_key: bool = False,
 ) -> int:
-    """Look at the hosts before a deploy: everything that could not work is said now. Changes nothing."""
+    """Look at the hosts before a deploy: everything that could not work is said now. Changes nothing but by --fix."""
     made = plan(host, profile, set)
     from roles.server.commands import check
 
+    if fix:
+        again = functools.partial(plan, host, profile, set)
+        return check.fix(ROOT, again, yes=yes, json=json, accept_new=accept_new_host_key)
     return check.run(made, json=json, accept_new=accept_new_host_key)
 
 

@@ -29,14 +29,28 @@ def _proxies(node: Node, proxies: Mapping[str, str]) -> Iterator[Finding]:
     caught = [name for name in ("http_proxy", "all_proxy") if proxies.get(name)]
     if not caught:
         return
-    around = {part.strip().lstrip(".") for part in proxies.get("no_proxy", "").split(",")}
-    needed = {"127.0.0.1", "localhost", *({node.plan.profile.host} - {"0.0.0.0", "::"})}
-    if "*" in around or needed <= around:
+    needed = needed_around(node)
+    if not needed:
         return
-    listed = ",".join(sorted(needed))
-    what = f"{caught[0]} is {proxies[caught[0]]} and no_proxy does not name {' and '.join(sorted(needed - around))}"
-    do = f"set environment.no_proxy: {listed} in the profile (SGLang's first request to itself would go to the proxy)"
+    what = f"{caught[0]} is {proxies[caught[0]]} and no_proxy does not name {' and '.join(sorted(needed))}"
+    listed = ",".join(sorted({*around(node), *needed}))
+    do = f"inv check --fix, or set environment.no_proxy: {listed} (SGLang's first request to itself goes to the proxy)"
     yield node.warning("proxy", what, do)
+
+
+def around(node: Node) -> set[str]:
+    """What goes around the proxies: no_proxy as the server would have it."""
+    listed = (node.look("software").get("proxies") or {}).get("no_proxy", "")
+    return {part.strip() for part in listed.split(",") if part.strip()}
+
+
+def needed_around(node: Node) -> set[str]:
+    """The addresses of the server itself that no_proxy should name and does not; none where there is no proxy."""
+    proxies = node.look("software").get("proxies") or {}
+    there = {part.lstrip(".") for part in around(node)}
+    if "*" in there or not (proxies.get("http_proxy") or proxies.get("all_proxy")):
+        return set()
+    return {"127.0.0.1", "localhost", *({node.plan.profile.host} - {"0.0.0.0", "::"})} - there
 
 
 def _interface(node: Node, nics: Mapping[str, Any]) -> Iterator[Finding]:

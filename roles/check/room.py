@@ -6,12 +6,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from roles.check.finding import Finding, Node, gib
+from roles.check.question import folders_of
 
 FEWEST_MIB, SCARCE_MIB = 64, 1024  # of disk for run files and a log: without the first nothing starts
 FEWEST_INODES = 200
 SHARED_MIB = 1024  # of /dev/shm when several ranks share a host (NCCL and Gloo keep their rings there)
 RANK_MIB = 1024  # of memory for each rank's process before it loads anything
 FILES, PROCESSES = 4096, 2048
+ENOUGH = 65536  # open files or processes, where one writes a number down
+SHIFT = {"as": 10, "fsize": 10}  # ulimit counts these in KiB
 
 
 def look(node: Node) -> Iterator[Finding]:
@@ -28,11 +31,13 @@ def look(node: Node) -> Iterator[Finding]:
 
 
 def _folders(node: Node, folders: Mapping[str, Mapping[str, Any]]) -> Iterator[Finding]:
+    named = folders_of(node.plan, node.node)
     for name, folder in folders.items():
         if name == "/dev/shm":
             yield from _shared(node, folder)
-        elif name in (node.node.host.workdir, "/tmp") or (node.node.log and node.node.log.startswith(name + "/")):
+        elif name == "/tmp" or name in named:
             yield from _folder(node, folder)
+            yield from _named(node, folder, named.get(name, ""))
 
 
 def _folder(node: Node, folder: Mapping[str, Any]) -> Iterator[Finding]:
@@ -53,6 +58,12 @@ def _folder(node: Node, folder: Mapping[str, Any]) -> Iterator[Finding]:
     if folder.get("free_inodes") is not None and folder["free_inodes"] < FEWEST_INODES:
         what = f"{path} has {folder['free_inodes']} inodes free"
         yield node.refusal("disk", what, "remove small files there (df -i)", f"{FEWEST_INODES}")
+
+
+def _named(node: Node, folder: Mapping[str, Any], whose: str) -> Iterator[Finding]:
+    """Work folder and log folder are made at the start; nobody makes what a variable or flag names."""
+    if folder.get("exists") is False and whose.startswith(("environment.", "flags.")):
+        yield node.warning("folders", f"{folder['path']} is not there ({whose})", "inv check --fix, or make it")
 
 
 def _shared(node: Node, folder: Mapping[str, Any]) -> Iterator[Finding]:
@@ -78,12 +89,40 @@ def _memory(node: Node, memory: Mapping[str, Any]) -> Iterator[Finding]:
 
 def _limits(node: Node, places: Mapping[str, Any]) -> Iterator[Finding]:
     """The hard limits: SGLang raises the soft ones itself as far as they go."""
-    limits = places["limits"]
+    limits, liftable = places["limits"], dict(lifted(node))
     for name, least, option in (("nofile", FILES, "-n"), ("nproc", PROCESSES, "-u")):
         hard = limits[name]["hard"]
-        if hard is not None and hard < least:
-            yield node.warning("limits", f"ulimit {option} is at most {hard}", "raise it in limits.conf", str(least))
+        if hard is not None and hard < least and not _planned(node, name):
+            do = "inv check --fix, or" if name in liftable else ""
+            found = f"ulimit {option} is at most {hard}"
+            yield node.warning("limits", found, f"{do} raise it in limits.conf".strip(), str(least))
     for name, option in (("as", "-v"), ("fsize", "-f")):
         soft = limits[name]["soft"]
-        if soft is not None:
-            yield node.warning("limits", f"ulimit {option} is {soft >> 10} KiB", "set it to unlimited", "unlimited")
+        if soft is not None and not _planned(node, name):
+            do = "inv check --fix, or" if name in liftable else ""
+            found = f"ulimit {option} is {soft >> 10} KiB"
+            yield node.warning("limits", found, f"{do} set it to unlimited in limits.conf".strip(), "unlimited")
+
+
+def _planned(node: Node, name: str) -> bool:
+    """Whether the launch script sets this limit, and may."""
+    limit = (node.look("places").get("limits") or {})[name]
+    value = node.plan.profile.limits.get(name)  # type: ignore[call-overload]  # any name may be asked for
+    if value is None:
+        return False
+    most = limit["hard"] if value == "unlimited" or limit["hard"] is None else limit["hard"] >> SHIFT.get(name, 0)
+    return bool(limit.get("raisable")) or (value != "unlimited" and (most is None or value <= most))
+
+
+def lifted(node: Node) -> Iterator[tuple[str, int | str]]:
+    """Limits that are too low and that the launch script may raise: (name, value for the profile's `limits`)."""
+    limits = node.look("places").get("limits") or {}
+    for name, least in (("nofile", FILES), ("nproc", PROCESSES)):
+        limit = limits.get(name) or {}
+        low = limit.get("hard") is not None and limit["hard"] < least
+        if low and limit.get("raisable") and not _planned(node, name):
+            yield name, ENOUGH
+    for name in ("as", "fsize"):
+        limit = limits.get(name) or {}
+        if limit.get("soft") is not None and limit.get("raisable") and not _planned(node, name):
+            yield name, "unlimited"

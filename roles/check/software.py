@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from roles.check.finding import Finding, Node
+from roles.check.finding import Finding, Node, described
 from roles.plan.flags.table import in_order
 
 KERNELS = ("sgl_kernel", "sglang_kernel", "flashinfer_python")  # SGLang asserts their versions when it starts
@@ -90,10 +90,15 @@ def _compiler(node: Node, software: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _locks(node: Node) -> Iterator[Finding]:
-    if locks := node.look("software").get("jit_locks"):
-        what = f"{len(locks)} locks of kernel builds lie there, first {locks[0]}"
-        do = "remove them when nothing compiles there: a build that was killed leaves one, and the next waits for it"
-        yield node.warning("locks", what, do)
+    """A build that was killed leaves a file, and the next waits for it without a word."""
+    for lock in node.look("software").get("jit_locks") or []:
+        if lock["holder"] is not None:
+            what = f"a kernel is being built: {lock['path']} is held by {described(lock['holder'])}"
+            yield node.warning("locks", what, "wait for it, or end it if it hangs: a server's own build waits for it")
+        else:
+            what = f"{lock['path']} was left by a build that was killed: the next one waits for it for ever"
+            do = "remove it if no other host builds there" if lock["shared"] else "inv check --fix, or remove it"
+            yield node.warning("locks", what, do)
 
 
 def alike(nodes: Sequence[Node]) -> Iterator[Finding]:

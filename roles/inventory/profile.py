@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Strict, ValidationInfo, field_validator
 
 from roles.inventory.flags import ExtraArgument, Flag, FlagName, spelled
 from roles.inventory.owned import check_reaches, check_variable
@@ -29,6 +29,8 @@ _FROZEN = ConfigDict(frozen=True, extra="forbid")
 Variable = Annotated[VariableName, AfterValidator(check_reaches)]
 PlainVariable = Annotated[Variable, AfterValidator(check_variable)]
 # check_server_args refuses a colon in the served name: it separates LoRA adapters.
+LimitName = Literal["nofile", "nproc", "memlock", "stack", "core", "as", "fsize"]
+Limit = Annotated[int, Strict(), Field(ge=0, le=2**53)] | Literal["unlimited"]
 ServedName = Annotated[OneLine, Shape("[^:]+", "a name without ':'")]
 
 
@@ -85,6 +87,10 @@ class Profile(BaseModel):
     secrets: dict[Variable, SecretReference] = Field(
         default={},
         description="Environment variables by reference: env:NAME or file:PATH on the machine you deploy from.",
+    )
+    limits: dict[LimitName, Limit] = Field(
+        default={},
+        description="Limits that the launch script sets, by their names in limits.conf, as ulimit takes them.",
     )
     gpus: tuple[Index, ...] | None = Field(
         default=None, description="GPUs to use on each host, by index. Without it the first ones."

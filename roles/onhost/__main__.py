@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from importlib import import_module
 from typing import Callable, List, Optional
 
 from .frames import Frames
@@ -13,43 +14,19 @@ from .problems import HostError, fault, from_os
 from .request import Lines, Request
 
 IDLE = 120.0  # seconds that `serve` waits for a next request
-VERBS = ("facts", "start", "follow", "log", "stop", "status", "forget", "lease", "router", "look", "running", "measure")
+VERBS = ("facts", "start", "follow", "log", "stop", "status", "forget", "lease", "router", "look", "running", "measure",
+         "fix")  # fmt: skip
+MODULES = {"log": "logs", "forget": "status", "look": "witness"}  # each other verb's is named like it
+LISTENING = ("measure",)  # what the client says meanwhile matters to it
 
 
 def carry_out(verb: str, request: Request, frames: Frames, lines: Lines) -> None:
     """Do it. Each verb's modules are imported only when they are needed: a start must be quick."""
-    if verb == "facts":
-        from .facts import facts as run
-    elif verb == "start":
-        from .start import start as run
-    elif verb == "log":
-        from .logs import log as run
-    elif verb == "stop":
-        from .stop import stop as run
-    elif verb == "status":
-        from .status import status as run
-    elif verb == "forget":
-        from .status import forget as run
-    elif verb == "lease":
-        from .lease import lease as run
-    elif verb == "router":
-        from .router import router as run
-    elif verb == "look":
-        from .witness import look as run
-    elif verb == "running":
-        from .running import running as run
-    elif verb == "measure":
-        from .measure import measure
-
-        measure(request, frames, lines)
-        frames.send("end")
+    work = getattr(import_module("." + MODULES.get(verb, verb), __package__), verb)
+    if verb == "follow":  # says its own end
+        work(request, frames, lines)
         return
-    else:
-        from .follow import follow
-
-        follow(request, frames, lines)
-        return
-    run(request, frames)
+    work(request, frames, *([lines] if verb in LISTENING else []))
     frames.send("end")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import resource
-from typing import Any, Dict, List, Optional
+from typing import Any, List, Optional
 
 from . import proc
 from .state import Json
@@ -43,10 +43,21 @@ def folder(path: str) -> Json:
     }
 
 
-def _limit(number: int) -> Dict[str, Optional[int]]:
+def _limit(number: int) -> Json:
     soft, hard = resource.getrlimit(number)
     limits = {"soft": soft, "hard": hard}
-    return {name: None if value == resource.RLIM_INFINITY else value for name, value in limits.items()}
+    told: Json = {name: None if value == resource.RLIM_INFINITY else value for name, value in limits.items()}
+    return dict(told, raisable=hard == resource.RLIM_INFINITY or _raisable(number, soft, hard))
+
+
+def _raisable(number: int, soft: int, hard: int) -> bool:
+    """May this login raise its own hard limit? Tried on this process alone, and put back."""
+    try:
+        resource.setrlimit(number, (soft, hard + 1))
+    except (OSError, ValueError):
+        return False
+    resource.setrlimit(number, (soft, hard))
+    return True
 
 
 def memory() -> Json:

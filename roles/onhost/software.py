@@ -8,6 +8,7 @@ import re
 from typing import Dict, List, Optional
 
 from . import proc
+from .locks import locks
 from .programs import which
 from .state import Json
 
@@ -36,7 +37,7 @@ def software(python: Optional[str], environment: Json) -> Json:
         "token": any(variables.get(name) for name in TOKENS) or os.path.exists(_hub_home(variables) + "/token"),
         "offline": variables.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on"),
         "hub": _hub(variables),
-        "jit_locks": _stale_locks(),
+        "jit_locks": locks(variables),
     }
 
 
@@ -87,9 +88,3 @@ def _hub_home(variables: Dict[str, str]) -> str:
 def _hub(variables: Dict[str, str]) -> str:
     """The folder of the Hub's cache."""
     return os.path.expanduser(variables.get("HF_HUB_CACHE") or os.path.join(_hub_home(variables), "hub"))
-
-
-def _stale_locks() -> List[str]:
-    """Locks of kernel builds: a build that was killed leaves one behind, and the next waits for it without a word."""
-    patterns = ("~/.cache/flashinfer/**/*.lock", "~/.cache/torch_extensions/**/lock", "~/.cache/tvm-ffi/**/*.lock")
-    return [path for pattern in patterns for path in glob.glob(os.path.expanduser(pattern), recursive=True)][:20]

@@ -57,6 +57,7 @@ def _node(profile: Profile, hosts: Sequence[Host], node: int, ranks_here: int, n
         environment=environment,
         venv=venv_of(profile, host),
         secrets=bool(profile.secrets),
+        limits=dict(profile.limits),
     )
     return NodePlan(
         node=node,

@@ -6,21 +6,38 @@ import shlex
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from roles.plan.argv import by_flag
 
+# As limits.conf names them -> ulimit's option. Its units: KiB for sizes, else how many.
+ULIMIT = {"nofile": "n", "nproc": "u", "memlock": "l", "stack": "s", "core": "c", "as": "v", "fsize": "f"}
 _TEMPLATES = Path(__file__).resolve().parents[2] / "templates"
 
 
 def render(
-    *, title: str, host: str, argv: tuple[str, ...], environment: Mapping[str, str], venv: str | None, secrets: bool
+    *,
+    title: str,
+    host: str,
+    argv: tuple[str, ...],
+    environment: Mapping[str, str],
+    venv: str | None,
+    secrets: bool,
+    limits: Mapping[Any, int | str] | None = None,
 ) -> str:
     """The text of launch.sh. It holds no time and no run id: the same plan gives the same bytes."""
     lines = [" ".join(shlex.quote(word) for word in words) for words in by_flag(argv)]
     return _template().render(
-        title=title, host=host, python=argv[0], words=lines, environment=environment, venv=venv, secrets=secrets
+        title=title,
+        host=host,
+        python=argv[0],
+        words=lines,
+        environment=environment,
+        venv=venv,
+        secrets=secrets,
+        limits={ULIMIT[name]: value for name, value in (limits or {}).items()},
     )
 
 

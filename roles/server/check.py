@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from roles.check import Facts, Finding, findings
+from roles.check.fixes import Fix, fixes
 from roles.inventory import Host
 from roles.inventory.errors import AllranksError, Unreachable
 from roles.plan import Plan
@@ -16,11 +17,12 @@ from roles.server.deployment import Deployment
 
 @dataclass(frozen=True)
 class Checked:
-    """What a check found."""
+    """What a check found, and what could be done about it."""
 
     plan: Plan
     findings: tuple[Finding, ...]
     seconds: float
+    fixes: tuple[Fix, ...] = ()
 
     @property
     def exit_code(self) -> int:
@@ -42,7 +44,8 @@ def check(plan: Plan, *, accept_new: bool = False) -> Checked:
         ours = [run.run for run in deployment.runs(outcomes) if run.alive and run.deployment == plan.name]
         found = [_reached(node.host, outcome) for node, outcome in zip(plan.nodes, outcomes, strict=True)]
         found += findings(plan, [outcome.value for outcome in outcomes], ours=ours, now=now)
-    return Checked(plan, tuple(found), time.time() - began)
+        mend = fixes(plan, [outcome.value for outcome in outcomes], now)
+    return Checked(plan, tuple(found), time.time() - began, tuple(mend))
 
 
 def _reached(host: Host, outcome: Outcome[Any, Facts]) -> Finding:

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from roles.check import Finding
+from roles.check.fixes import Fix
 
 MARKS = {"ok": ("ok", "good"), "warning": ("warning", "warn"), "refusal": ("refused", "bad")}
 WORST_FIRST = ("refusal", "warning", "ok")
@@ -38,6 +39,23 @@ def summary(name: str, found: Sequence[Finding], seconds: float) -> str:
 
 def _count(found: Sequence[Finding], level: str) -> int:
     return sum(finding.level == level for finding in found)
+
+
+def proposed(wanted: Sequence[Fix]) -> Text:
+    """What --fix would do."""
+    if not wanted:
+        return Text("nothing to fix", style="dim")
+    return Text("--fix would:\n") + Text("\n".join(f"  {_where(fix)}{fix.what}" for fix in wanted))
+
+
+def fixed(fix: Fix, done: bool, why: str) -> Text:
+    """What became of one of them."""
+    mark = Text("  done      " if done else "  not done  ", style="good" if done else "bad")
+    return mark + Text(f"{_where(fix)}{fix.what}" + (f": {why}" if why else ""))
+
+
+def _where(fix: Fix) -> str:
+    return f"{fix.host}: " if fix.host else ""
 
 
 def as_object(name: str, found: Sequence[Finding], seconds: float) -> dict[str, Any]:

@@ -165,6 +165,16 @@ def test_the_profile_may_set_the_path_and_the_virtual_environment_stays_first(tm
     assert run.reached["environment"]["PATH"] == f"{run.venv}/bin:/opt/cuda/bin:/usr/bin:/bin"
 
 
+def test_the_limits_of_the_profile_are_those_of_the_server(tmp_path: Path) -> None:
+    ending = "import resource; json.dump(resource.getrlimit(resource.RLIMIT_CORE), open('core', 'w'))"
+    run = Run(tmp_path, ending=ending, limits={"core": 8, "nofile": 2**40})
+
+    code, errors = run.run()
+
+    assert (code, json.loads((run.folder / "core").read_text())[0]) == (0, 8 * 1024)
+    assert errors.startswith("allranks: ulimit -n 1099511627776 was refused, it is ")
+
+
 def test_the_script_can_be_started_by_a_relative_name(tmp_path: Path) -> None:
     run = Run(tmp_path)
 

@@ -1,4 +1,4 @@
-"""Figures of a measurement in words: with date, versions, what they are, and how GPUs that need the host's memory do."""
+"""Figures of a measurement in words: with date, versions, what they are, and who needs the host's memory."""
 
 from __future__ import annotations
 
