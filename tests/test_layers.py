@@ -1,6 +1,6 @@
 """Imports point one way. This reads the source of every room and fails where one looks up or sideways.
 
-tasks → server, bench, lab → remote, ledger, view → check → plan, watch → inventory;  onhost: the standard library only
+tasks → server, bench, lab → remote, view → ledger, check → plan, watch → inventory;  onhost: the standard library only
 """
 
 import ast
@@ -20,7 +20,7 @@ MAY_IMPORT = {
     "check": {"plan", "watch", "inventory"},
     "remote": {"plan", "watch", "inventory", "onhost"},  # only remote ships the program for the hosts
     "ledger": {"plan", "watch", "inventory"},
-    "view": {"check", "plan", "watch", "inventory"},
+    "view": {"ledger", "check", "plan", "watch", "inventory"},
     "server": {"remote", "ledger", "view", "check", "plan", "watch", "inventory"},
     "bench": {"remote", "ledger", "view", "plan", "watch", "inventory"},
     "lab": {"remote", "ledger", "view", "plan", "watch", "inventory"},

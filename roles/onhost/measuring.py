@@ -20,12 +20,14 @@ from typing import Any, Callable, Dict, List, Optional
 SIZES = (16 << 10, 1 << 20, 64 << 20)  # bytes: one token's activations, a small batch's, a prefill's
 COPY = 256 << 20  # bytes of a copy between two GPUs
 WARM_UP = 3
+ROUNDS = 5
+SLEEP = 20_000_000  # GPU cycles, about 10 ms
 LOOK_EVERY = 0.001  # seconds between two looks for the others
 RUN = "import sys; sys.path.insert(0, sys.argv.pop()); from onhost.measuring import main; del sys.path[0]; main()"
 
 
 def repeats(size: int) -> int:
-    """How often it is done: the median of so many is told."""
+    """How often it is done."""
     return 50 if size <= 1 << 20 else 10
 
 
@@ -60,19 +62,26 @@ class Bench:
         return self.torch.zeros(size // 4, dtype=self.torch.float32, device=where)
 
     def seconds(self, work: Callable[[], object], times: int) -> float:
-        """The median of one repetition: on a GPU by its own events, else by the clock."""
+        """One repetition: on a GPU by its own events, the median of some rounds; else by the clock, the median of all."""
         for _ in range(WARM_UP):
             work()
         if not self.cuda:
             return statistics.median(_clocked(work) for _ in range(times))
-        event = self.torch.cuda.Event
-        pairs = [(event(enable_timing=True), event(enable_timing=True)) for _ in range(times)]
-        for begin, end in pairs:
-            begin.record()
+        return statistics.median(self._round(work, times) for _ in range(ROUNDS)) / times
+
+    def _round(self, work: Callable[[], object], times: int) -> float:
+        """So many back to back. The GPU sleeps first until all are queued: Python is slower than a small message."""
+        cuda = self.torch.cuda
+        begin, end = cuda.Event(enable_timing=True), cuda.Event(enable_timing=True)
+        cuda.synchronize()
+        cuda._sleep(SLEEP)
+        work()  # here the ranks wait for each other
+        begin.record()
+        for _ in range(times):
             work()
-            end.record()
-        self.torch.cuda.synchronize()
-        return statistics.median(float(begin.elapsed_time(end)) for begin, end in pairs) / 1000
+        end.record()
+        cuda.synchronize()
+        return float(begin.elapsed_time(end)) / 1000
 
     def group(self, group: Dict[str, Any], handle: Any) -> List[Dict[str, Any]]:
         """A collective of one group at each size; the slowest member's time counts."""

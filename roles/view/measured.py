@@ -27,8 +27,10 @@ def lines(found: Found) -> Iterator[str]:
 def how(found: Found) -> str:
     """What the figures are."""
     counts = ", ".join(f"{n} at {size_of(size)}" for n, size in zip(found["repeats"], found["sizes"], strict=True))
-    copies = f"a copy is {size_of(found['copy'])}; " if found["device"] == "cuda" else ""
-    return f"{copies}medians ({counts}) of the slowest rank; bus: bytes on the wire per rank and second"
+    bus = "bus: bytes on the wire per rank and second"
+    if found["device"] != "cuda":
+        return f"medians ({counts}) of the slowest rank; {bus}"
+    return f"a copy is {size_of(found['copy'])}; so many back to back ({counts}), medians of the slowest rank; {bus}"
 
 
 def _copies(found: Found) -> Iterator[str]:

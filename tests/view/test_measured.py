@@ -42,6 +42,6 @@ def test_figures_say_when_with_what_and_what_they_are() -> None:
         "  no peer access (copies go through the host's memory): GPU3 -> GPU2",
         "  all-reduce  TP0 to TP1  16 KiB 21 µs   64 MiB 250 µs (268.4 GB/s, bus 268.4)",
         "  not measured: PP0 TP0 to PP0 TP3 spans a, b",
-        "  a copy is 256 MiB; medians (50 at 16 KiB, 10 at 64 MiB) of the slowest rank; "
+        "  a copy is 256 MiB; so many back to back (50 at 16 KiB, 10 at 64 MiB), medians of the slowest rank; "
         "bus: bytes on the wire per rank and second",
     ]
