@@ -62,7 +62,7 @@ class Bench:
         return self.torch.zeros(size // 4, dtype=self.torch.float32, device=where)
 
     def seconds(self, work: Callable[[], object], times: int) -> float:
-        """One repetition: on a GPU by its own events, the median of some rounds; else by the clock, the median of all."""
+        """One repetition: on a GPU by its own events, a median of rounds; else by the clock, the median of all."""
         for _ in range(WARM_UP):
             work()
         if not self.cuda:

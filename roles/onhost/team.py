@@ -7,16 +7,16 @@ import glob
 import json
 import os
 import select
-import shutil
 import signal
 import subprocess
 from typing import IO, Any, Dict, List
 
 from . import proc
+from .flags import HERE
 from .launch import environment as login_environment
 from .measuring import RUN
-from .parser import HERE
 from .problems import HostError
+from .programs import which
 from .state import Json
 
 SHARED = "/dev/shm/nccl-*"  # NCCL unlinks its own, unless it is killed before
@@ -121,7 +121,7 @@ def _is_mine(path: str) -> bool:
 
 
 def _program(python: str) -> str:
-    path: Any = os.path.expanduser(python) if "/" in python else shutil.which(python)
+    path: Any = os.path.expanduser(python) if "/" in python else which(python)
     if not path or not os.access(path, os.X_OK):
         raise HostError("missing", f"there is no Python at {path or python}", "correct `venv` in the inventory")
     return str(path)
