@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from roles.inventory.rank import Axes as Layout
@@ -56,6 +56,7 @@ class Board:
     version: str | None = None
     evidence: tuple[Evidence, ...] = ()
     blocks: tuple[Block, ...] = ()
+    imports: Mapping[str, str] = field(default_factory=dict)  # modules of models that could not be imported, and why
 
     @property
     def elsewhere(self) -> bool:

@@ -72,6 +72,16 @@ def speechless(board: Board) -> Iterator[Blame]:
         yield Blame(min(e.at for e in crying), quiet[0].node, quiet[0].rank, cause, OUTSIDE, id="rank-gone")
 
 
+def main_gone(board: Board) -> Iterator[Blame]:
+    """A scheduler that could not report to main over its pipe: main had gone before, and said nothing."""
+    for block in board.blocks:
+        if block.exception.startswith("BrokenPipeError") and any("pipe_writer.send(" in line for line in block.lines):
+            state = board.ranks.get(block.rank) if block.rank is not None else None
+            who = state.label if state else "a scheduler"
+            cause = f"was gone already when {who} wanted to report to it: it was ended from outside"
+            yield Blame(block.at, block.node, None, cause, OUTSIDE, block.lines, id="main-gone")
+
+
 def exits(board: Board) -> Iterator[Blame]:
     """Main with its exit status, then the wrappers: all that is left when nobody says why."""
     for node in ended(board):

@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from roles.inventory.rank import Rank
-from roles.watch.failures import MEANINGS, Failure, Weight
+from roles.watch.failures import FATAL, MEANINGS, Failure, Weight
 from roles.watch.noise import NOISE
 
 KEPT = 64  # pieces of evidence, and blocks: before up the first ones, afterwards the last ones
 BLOCK_HEAD, BLOCK_TAIL = 6, 24  # lines of a block: how it begins, and its end, where the message is
+OUTERMOST = ", in _run_module_as_main"  # the frame of `python -m`; what is caught shows only frames above it
 _BENIGN = re.compile("|".join(f"(?:{regex})" for _, regex in NOISE))
 
 
@@ -67,15 +68,19 @@ class Block:
     lines: tuple[str, ...]
     exception: str = ""  # the last one of a chain; the first stands in the lines
     own: bool = False  # introduced by nobody: main, or a process that writes without heads
+    outermost: bool = False  # it goes down to where Python was started
+    fatal: bool = False  # and nobody caught what it tells: its process ends, which may take seconds
 
     @property
     def benign(self) -> bool:
         """A handled exception that a line of noise, or any line but a scheduler's last, reports."""
-        return not self.own and (bool(_BENIGN.search(self.lines[0])) or not self.lines[0].startswith("Scheduler hit"))
+        return not self.own and (bool(_BENIGN.search(self.lines[0])) or not FATAL.match(self.lines[0]))
 
     def with_line(self, text: str, *, exception: bool) -> Block:
         """The block with one more line; the middle of a long one is left out."""
         lines = (*self.lines, text[:400])
         if len(lines) > BLOCK_HEAD + BLOCK_TAIL:
             lines = (*lines[:BLOCK_HEAD], *lines[-BLOCK_TAIL:])
-        return replace(self, lines=lines, exception=text.strip()[:400] if exception else self.exception)
+        outermost, last = self.outermost or OUTERMOST in text, text.strip()[:400] if exception else self.exception
+        fatal = self.fatal or (self.own and outermost and exception)
+        return replace(self, lines=lines, exception=last, outermost=outermost, fatal=fatal)

@@ -13,6 +13,7 @@ The first row that fits a line is the one: special rows stand before general one
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -41,17 +42,26 @@ FAILURES = (
     # --- frames around a failure
     Failure(
         "scheduler-exception",
-        r"^Scheduler hit an exception: Traceback",
-        "a scheduler stopped on an exception",
+        r"^(?P<who>[A-Z]\w+) hit an exception: Traceback",
+        "{who} stopped on an exception",
         "read the exception",
         "wrapper",
         "source",
         ends=True,
     ),
     Failure(
+        "warmup-exception",
+        r"^Initialization failed\. warmup error: Traceback",
+        "SGLang's own first request failed",
+        "read the exception",
+        "wrapper",
+        "run",
+        ends=True,
+    ),
+    Failure(
         "shell-says",
         r"launch\.sh: line \d+: +\d+ (?P<what>Killed|Terminated|Aborted|Segmentation fault|Bus error)\b",
-        "main was ended by a signal: {what}",
+        "was ended by a signal: {what}",
         "if nothing above says why, it came from outside: look at dmesg -T and at the cgroup's memory.events",
         "wrapper",
         "run",
@@ -422,15 +432,16 @@ FAILURES = (
     ),
     Failure(
         "warmup-proxy",
-        r"Initialization failed\. warmup error: .*(?:\b502\b|\b403\b|ProxyError)",
+        r"Initialization failed\. warmup error: .*(?:\b502\b|\b403\b|ProxyError)"
+        r"|^AssertionError: res=<Response \[(?:403|407|50[234])\]>|^requests\.exceptions\.ProxyError:",
         "a proxy variable caught SGLang's own first request, and it ended itself",
         "no_proxy=127.0.0.1,localhost,0.0.0.0 and the host's address in the profile's environment",
-        seen="#2468 #2418 #9814 #9155",
+        seen="#2468 #2418 #9814 #9155, run",
         ends=True,
     ),
     Failure(
         "warmup-slow",
-        r"Initialization failed\. warmup error: .*timed out",
+        r"Initialization failed\. warmup error: .*timed out|Read timed out\. \(read timeout=\d{3,}",
         "the first generation took longer than SGLang waits for it",
         "SGLANG_WARMUP_TIMEOUT=1800 in the profile's environment; the compiled kernels are kept for the next start",
         seen="#744",
@@ -471,8 +482,19 @@ FAILURES = (
     ),
 )
 
+# What introduces the exception that ends a server; tracebacks behind other lines were survived.
+FATAL = re.compile(r"[A-Z]\w+ hit an exception: |Initialization failed\. warmup error: ")
+
 # The same words mean another thing at another time: (row, stage of the rank that said it) -> (cause, what to do).
 MEANINGS = {
+    **{
+        ("unbalanced", stage): (
+            "the GPUs have unequal memory left, and this server's own weights (a draft model's check comes after the "
+            "main one's load) are part of it",
+            "if nobody else is on the GPUs: SGLANG_ENABLE_TP_MEMORY_INBALANCE_CHECK=0 in the profile's environment",
+        )
+        for stage in ("loaded", "memory", "capturing", "ready")
+    },
     ("gpu-memory", "distributed"): (
         "the GPU was full before any weight was loaded",
         "another process holds it: stop that one, or choose other GPUs",

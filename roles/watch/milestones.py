@@ -19,6 +19,7 @@ from roles.watch.spellings import RANK_MILESTONES, Kind
 from roles.watch.stages import restaged
 from roles.watch.states import NodeState
 from roles.watch.testimony import testified
+from roles.watch.weigh import noted
 
 LATE = 3.0  # seconds between a line's own stamp (whole seconds) and its arrival from which the stamp is believed more
 LAST = 6  # lines of a node that are kept
@@ -37,6 +38,7 @@ def told(board: Board, node: int, at: float, seen: Iterable[tuple[Line, Event | 
     last = deque(board.nodes[node].last, maxlen=LAST)
     for line, event in seen:
         if event is not None and event.kind in STEADY:
+            board = noted(board, line) if event.kind is Kind.NOISE else board
             continue
         at_line = when(board.nodes[node], line, at)
         if line.axes not in seats:
@@ -97,7 +99,7 @@ def _by_a_rank(event: Event | None) -> bool:
     """Lines that only ranks print: without axes they belong to the only rank of a 1x1 layout."""
     if event is None:
         return False
-    return event.kind in _MILESTONES or (event.failure is not None and event.failure.id == "scheduler-exception")
+    return event.kind in _MILESTONES or event.line.text.startswith("Scheduler hit an exception")
 
 
 def _stranger(board: Board, node: int, line: Line) -> Board:

@@ -117,7 +117,10 @@ def _helpers(board: Board, node: int, rows: Mapping[int, Frame], at: float) -> B
     state = board.nodes[node]
     living = [row for row in rows.values() if row.get("state") not in DEAD]
     detokenizer = any(str(row.get("title") or "").startswith("sglang::detokenizer") for row in living)
-    compiler = next((m[1] for row in living if (m := _COMPILER.match(str(row.get("title") or "")))), "")
+    compilers = [(m[1], row) for row in living if (m := _COMPILER.match(str(row.get("title") or "")))]
+    compiled = {int(row["pid"]): float(row.get("cpu_s") or 0.0) for _, row in compilers}
+    before = state.compiled
+    compiles = any(pid not in before or used - before[pid] >= CPU_STEP for pid, used in compiled.items())
     known = detokenizer if detokenizer or state.detokenizer is not None else None
     cpu = sum(float(row.get("cpu_s") or 0.0) for row in living)
     unseen = any(rank.node == node and rank.pid is None for rank in board.ranks.values())  # Python imports for long
@@ -125,8 +128,9 @@ def _helpers(board: Board, node: int, rows: Mapping[int, Frame], at: float) -> B
     changed = replace(
         state,
         detokenizer=known,
-        compiling=compiler,
-        moved=at if compiler or worked else state.moved,
+        compiling=compilers[0][0] if compilers else "",
+        compiled=compiled if compiles else before,
+        moved=at if compiles or worked else state.moved,
         cpu_s=cpu if worked else state.cpu_s,
     )
     return replace(board, nodes={**board.nodes, node: changed})

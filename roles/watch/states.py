@@ -82,6 +82,9 @@ class NodeState:
     cpu_s: float = 0.0  # of all its processes together, at the last sign of progress
     last: tuple[str, ...] = ()  # its last lines that are neither noise nor steady
     compiling: str = ""  # a compiler running below it, by name
+    compiled: Mapping[int, float] = field(
+        default_factory=dict
+    )  # CPU seconds of compilers by pid, at their last progress
     full: str = ""  # path of its log, while the file system below that is full
     strangers: frozenset[str] = frozenset()  # ranks in its log that the plan does not have
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from roles.inventory.rank import Rank
 from roles.watch.board import Board
 from roles.watch.evidence import Block, Evidence
-from roles.watch.failures import UNKNOWN, Weight
+from roles.watch.failures import FAILURES, UNKNOWN, Weight
 
 RECENT = 120.0  # seconds before the end of a run that was up, in which a line can still be its cause
 
@@ -41,8 +41,10 @@ def unexplained(board: Board) -> Iterator[Blame]:
     """Exceptions that ended a scheduler or main and that no row knows."""
     for block in board.blocks:
         if block.exception and not block.benign and not _explained(board, block):
-            cause = UNKNOWN.cause.format(text=block.exception)
-            yield Blame(block.at, block.node, block.rank, cause, UNKNOWN.do, block.lines, UNKNOWN.id, known=False)
+            warmup = block.lines[0].startswith("Initialization failed. warmup error")
+            row = next(row for row in FAILURES if row.id == "warmup") if warmup else UNKNOWN
+            cause = row.cause.format(text=block.exception, what=block.exception)
+            yield Blame(block.at, block.node, block.rank, cause, row.do, block.lines, row.id, known=warmup)
 
 
 def of_line(board: Board, evidence: Evidence) -> Blame:
@@ -62,4 +64,4 @@ def _benign(board: Board, evidence: Evidence) -> bool:
 
 
 def _explained(board: Board, block: Block) -> bool:
-    return any(_in(e, block) and e.failure.id != "scheduler-exception" for e in board.evidence)
+    return any(_in(e, block) and e.weight != "wrapper" for e in board.evidence)

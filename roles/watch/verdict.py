@@ -17,6 +17,7 @@ VerdictKind = Literal["up", "loading", "stalled", "failed", "lost", "foreign", "
 
 GRACE = 0.5  # seconds after a death in which another host, or main's own end, may still say why
 SOON = 0.1  # the same where one host tells all: what a process wrote is told before its death is
+VERBS = frozenset({"rank-died", "rank-gone", "main-killed", "main-gone", "shell-says", "stopped", "exit"})
 STALL = 1800.0  # seconds without any progress
 
 
@@ -95,7 +96,7 @@ def _ended(board: Board, guilty: Blame, lacking: list[str]) -> Verdict:
     host = board.nodes[guilty.node].host
     state = board.ranks.get(guilty.rank) if guilty.rank is not None else None
     who = f"{state.label} on {host}" if state else f"main on {host}"
-    if guilty.id in ("rank-died", "rank-gone", "main-killed", "stopped", "exit"):
+    if guilty.id in VERBS:
         sentence = f"{who} {guilty.cause}"
     elif guilty.known:
         sentence = f"{who}: {guilty.cause}"

@@ -26,6 +26,7 @@ class Watched:
         self.boards: list[tuple[float, Board]] = []
         self.changes: list[Change] = []
         self.steps: list[str] = []
+        self.said: list[tuple[float, str]] = []  # the steps with their moments (epoch seconds)
         self.ended = 0.0
         self._outcome: list[Report | BaseException] = []
         self._options = Options(keep=keep)
@@ -35,6 +36,7 @@ class Watched:
     def step(self, text: str) -> None:
         """As an Observer."""
         self.steps.append(text)
+        self.said.append((time.time(), text))
 
     def board(self, board: Board, changes: Sequence[Change], now: float) -> None:
         """As an Observer."""

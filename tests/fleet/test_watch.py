@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import json
-import queue
 import signal
-import subprocess
-import threading
 import time
-from typing import Any
 
 import pytest
 
@@ -16,43 +12,9 @@ from roles.lab.host import LabHost
 from tests.hosts import seen
 from tests.hosts.clone import Clone
 from tests.hosts.labs import disk
+from tests.hosts.watching import Watching
 
 pytestmark = pytest.mark.hosts
-
-
-class Watching:
-    """`inv watch --json` of the deployment `two`, its lines as they come."""
-
-    def __init__(self, clone: Clone, *options: str) -> None:
-        self.process: subprocess.Popen[str] = clone.start(
-            "watch", "--host", "lab1", "--name", "two@lab1,lab2", "--json", *options
-        )
-        self.lines: list[dict[str, Any]] = []
-        self._queue: queue.Queue[dict[str, Any] | None] = queue.Queue()
-        threading.Thread(target=self._read, daemon=True).start()
-
-    def _read(self) -> None:
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            self._queue.put(json.loads(line))
-        self._queue.put(None)
-
-    def until(self, words: str, within: float = 40.0) -> dict[str, Any]:
-        """The next line with these words."""
-        end = time.monotonic() + within
-        while True:
-            line = self._queue.get(timeout=max(0.01, end - time.monotonic()))
-            assert line is not None, (self.lines, self.process.stderr and self.process.stderr.read())
-            self.lines.append(line)
-            if words in line.get("text", ""):
-                return line
-
-    def end(self, within: float = 60.0) -> tuple[int, dict[str, Any]]:
-        """Exit status and last line."""
-        code = self.process.wait(within)
-        while (line := self._queue.get(timeout=5)) is not None:
-            self.lines.append(line)
-        return code, self.lines[-1]
 
 
 @pytest.fixture
@@ -61,6 +23,11 @@ def up(clone: Clone, port: int) -> Clone:
     clone.profile("two", port, layout={"tp": 2, "pp": 2, "nnodes": 2})
     clone.ok("deploy", "--host", "lab1,lab2", "--profile", "two", timeout=120)
     return clone
+
+
+def watching_two(up: Clone, *options: str) -> Watching:
+    """`inv watch` of the deployment."""
+    return Watching(up, "--host", "lab1", "--name", "two@lab1,lab2", *options)
 
 
 def rank_pid(clone: Clone, host: LabHost, title: str) -> int:
@@ -73,7 +40,7 @@ def nothing_runs(host: LabHost) -> bool:
 
 
 def test_a_rank_killed_on_the_second_host_is_named_and_the_rest_is_stopped(up: Clone, hosts: list[LabHost]) -> None:
-    watching = Watching(up)
+    watching = watching_two(up)
     watching.until("watching 4 ranks on lab1, lab2")
     time.sleep(2)
     pid = rank_pid(up, hosts[1], "sglang::scheduler_PP1_TP1")
@@ -92,7 +59,7 @@ def test_a_rank_killed_on_the_second_host_is_named_and_the_rest_is_stopped(up: C
 
 
 def test_what_is_left_is_kept_when_that_was_asked_for(up: Clone, hosts: list[LabHost]) -> None:
-    watching = Watching(up, "--keep-on-loss")
+    watching = watching_two(up, "--keep-on-loss")
     watching.until("watching 4 ranks")
     time.sleep(2)
     hosts[1].exec(["kill", "-9", str(rank_pid(up, hosts[1], "sglang::scheduler_PP1_TP0"))])
@@ -104,7 +71,7 @@ def test_what_is_left_is_kept_when_that_was_asked_for(up: Clone, hosts: list[Lab
 
 
 def test_ctrl_c_leaves_the_server_as_it_is(up: Clone) -> None:
-    watching = Watching(up)
+    watching = watching_two(up)
     watching.until("watching 4 ranks")
 
     watching.process.send_signal(signal.SIGINT)
@@ -114,7 +81,7 @@ def test_ctrl_c_leaves_the_server_as_it_is(up: Clone) -> None:
 
 
 def test_a_cut_link_is_said_and_is_no_loss(up: Clone, linked: list[LabHost]) -> None:
-    watching = Watching(up)
+    watching = watching_two(up)
     watching.until("watching 4 ranks")
     time.sleep(2)
 
@@ -125,7 +92,7 @@ def test_a_cut_link_is_said_and_is_no_loss(up: Clone, linked: list[LabHost]) -> 
     finally:
         linked[1].heal()
 
-    print(f"a cut link was said after {lost['time'] - cut:.2f} s")
+    print(f"a cut link was said after {lost['read'] - cut:.2f} s")
     assert lost["host"] == "lab2" and "the server goes on by itself" in lost["text"]
     watching.until("connected again", within=60)
     assert seen.onhosts(linked[1]) == followers  # so short a cut makes nothing anew
@@ -136,7 +103,7 @@ def test_what_is_lost_already_is_said_at_once(up: Clone, hosts: list[LabHost]) -
     hosts[1].exec(["kill", "-9", str(rank_pid(up, hosts[1], "sglang::scheduler_PP1_TP0"))])
     time.sleep(3)
 
-    code, last = Watching(up).end()
+    code, last = watching_two(up).end()
 
     assert code == 6 and "on lab2 died" in last["sentence"] and "None" not in last["sentence"], last
     assert nothing_runs(hosts[0]) and nothing_runs(hosts[1])
@@ -148,7 +115,7 @@ def test_a_silent_death_is_looked_into_and_the_kernels_word_for_it_is_told(up: C
     group = {"version": 2, "folder": "/root/group", "oom_kill": 0}
     state.write_text(json.dumps({**json.loads(state.read_text()), "memory": group}))
     (disk(hosts[1]) / "group").mkdir()
-    watching = Watching(up)
+    watching = watching_two(up)
     watching.until("watching 4 ranks")
     (disk(hosts[1]) / "group/memory.events").write_text("max 7\noom_kill 1\n")
     hosts[1].exec(["kill", "-9", str(rank_pid(up, hosts[1], "sglang::scheduler_PP1_TP0"))])
@@ -163,7 +130,7 @@ def test_a_silent_death_is_looked_into_and_the_kernels_word_for_it_is_told(up: C
 
 
 def test_a_stopped_rank_is_said_with_what_wakes_it_and_is_no_loss(up: Clone, hosts: list[LabHost]) -> None:
-    watching = Watching(up)
+    watching = watching_two(up)
     watching.until("watching 4 ranks")
     pid = rank_pid(up, hosts[1], "sglang::scheduler_PP1_TP0")
 
@@ -177,7 +144,7 @@ def test_a_stopped_rank_is_said_with_what_wakes_it_and_is_no_loss(up: Clone, hos
 
 
 def test_a_host_that_was_restarted_is_a_loss_told_as_that(up: Clone, hosts: list[LabHost]) -> None:
-    watching = Watching(up)
+    watching = watching_two(up)
     watching.until("watching 4 ranks")
     time.sleep(1)
 

@@ -12,7 +12,7 @@ import pytest
 
 from roles.lab.host import LabHost
 from tests.hosts import labs, seen
-from tests.hosts.clone import REPOSITORY, Clone, eventually, finished
+from tests.hosts.clone import REPOSITORY, Clone, finished
 from tests.sglang.real import OPT, UP, Told, listens
 
 pytestmark = [pytest.mark.sglang, pytest.mark.hosts, pytest.mark.slow]
@@ -69,21 +69,6 @@ def test_four_ranks_answer_and_what_was_asked_arrives_and_a_lost_rank_is_named_a
     assert not listens(host, plan["nodes"][0]["port"] if "nodes" in plan else 31010)
 
 
-def test_a_rank_killed_while_loading_is_named_with_its_host(clone: Clone, real: list[LabHost]) -> None:
-    running = Told(clone.start("deploy", "--host", "lab", "--profile", "tiny-tp2pp2"))
-    running.until("PP1 TP0  process started")
-
-    killed = seen.kill(seen.titled(real[0], "sglang::scheduler_PP1_TP0"))
-    running.until("PP1 TP0  process ended", 30)
-    noticed = time.time() - killed
-    done = finished(running.process, 90)
-
-    assert done.code == 5, done.said
-    assert "PP1 TP0 on lab" in done.out
-    assert noticed < 2, f"noticed after {noticed:.1f} s"
-    assert seen.servers(real[0]) == []
-
-
 def test_two_nodes_are_one_deployment_with_one_board_and_one_teardown(clone: Clone, real: list[LabHost]) -> None:
     up = clone.ok("deploy", "--host", "lab1,lab2", "--profile", "tiny-2node", timeout=UP)
 
@@ -95,21 +80,6 @@ def test_two_nodes_are_one_deployment_with_one_board_and_one_teardown(clone: Clo
     assert hosts == {"lab1", "lab2"}
     clone.ok("teardown", timeout=120)
     assert [seen.servers(host) for host in real] == [[], []]
-
-
-def test_a_stranger_who_takes_the_port_while_it_loads_is_never_called_up(clone: Clone, real: list[LabHost]) -> None:
-    running = Told(clone.start("deploy", "--host", "lab", "--profile", "tiny-tp1"))
-    running.until("main started")
-
-    real[0].exec(["sh", "-c", "cd /tmp && setsid python3 -m http.server 31000 >/dev/null 2>&1 & sleep 0.2"])
-    eventually(lambda: listens(real[0], 31000))
-    done = finished(running.process, 120)
-
-    assert done.code == 5, done.said
-    assert "http.server 31000" in done.out and "not to this run" in done.out
-    assert seen.servers(real[0]) == []
-    again = clone.inv("deploy", "--host", "lab", "--profile", "tiny-tp1")
-    assert again.code == 3 and "http.server 31000" in again.err and "pid" in again.err
 
 
 @pytest.mark.lxc

@@ -349,6 +349,16 @@ def test_any_progress_pushes_the_stall_on(sign: dict[str, Any]) -> None:
     assert watcher.verdict(400.0, stall=60).kind == "loading"
 
 
+@pytest.mark.parametrize(("cpu_s", "kind"), [(9.0, "loading"), (5.1, "stalled")], ids=["works", "hangs"])
+def test_a_compiler_pushes_the_stall_on_by_the_cpu_time_that_it_uses(cpu_s: float, kind: str) -> None:
+    on = board()
+    compiler = [
+        procs(on, t, extra=[proc(77, "nvcc -c x.cu", cpu_s=used)]) for t, used in ((100.0, 5.0), (390.0, cpu_s))
+    ]
+
+    assert watched(on, [(0, frame) for frame in compiler]).verdict(400.0, stall=60).kind == kind
+
+
 @pytest.mark.parametrize("sign", [{"cpu_s": 250.0}, {"read_bytes": 9 << 30}], ids=["CPU time", "bytes read"])
 def test_a_ranks_work_is_progress_while_loading_but_not_while_waiting_for_peers(sign: dict[str, Any]) -> None:
     on = board(tp=1, pp=1)
@@ -526,3 +536,29 @@ def test_a_server_that_listens_on_another_port_is_different_and_not_waited_for()
 
     assert verdict.kind == "different"
     assert "port: asked 31000, the server reports 31001" in verdict.sentence
+
+
+RAISED = """Traceback (most recent call last):
+  File "/srv/x.py", line 1, in f
+huggingface_hub.errors.HFValidationError: Repo id must be in the form 'x': '/srv/model'.
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "<frozen runpy>", line 198, in _run_module_as_main
+  File "/srv/y.py", line 2, in g
+"""
+
+
+def test_what_nobody_caught_in_main_is_its_end_before_the_process_has_ended() -> None:
+    on = board()
+    alive = [(0, procs(on)), (0, log(RAISED))]
+
+    assert watched(on, alive).verdict(100.0).kind == "loading"  # the last exception has not come yet
+    known = watched(on, [*alive, (0, log("OSError: x\n"))]).verdict(100.0)
+    assert (known.kind, known.id) == ("failed", "model-path")
+    begin, rest = RAISED.split("huggingface", maxsplit=1)[0], "\n".join(RAISED.split("\n")[6:])
+    unknown = watched(on, [(0, procs(on)), (0, log(rest + "FooError: x\n", 100.0))])
+    assert unknown.verdict(100.0).kind == "loading" and unknown.verdict(100.0 + SOON).kind == "failed"
+    caught = watched(on, [(0, procs(on)), (0, log(begin + "FooError: x\n"))])
+    assert caught.verdict(200.0).kind == "loading"
