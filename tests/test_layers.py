@@ -149,7 +149,7 @@ def test_a_look_up_or_sideways_is_caught(module: str, source: str, found: str) -
     [
         ("roles.plan.script", "import jinja2\nfrom roles.inventory import Host\nfrom roles.plan.argv import by_flag"),
         ("roles.plan.build", "from . import argv\nfrom .script import render\nimport json, hashlib"),
-        ("roles.remote.upload", "from roles.onhost.pack import pack\nimport fabric, paramiko"),
+        ("roles.remote.remote", "from roles.onhost.pack import pack\nimport fabric, paramiko"),
         ("roles.onhost.start", "from . import proc\nfrom .state import Run\nimport subprocess, socket"),
         ("roles.lab.written", "import yaml\nfrom roles.inventory import Host"),
         ("tasks", "from invoke import task\nfrom roles.lab import verbs\nfrom roles.server import deploy"),

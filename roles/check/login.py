@@ -16,7 +16,7 @@ def look(node: Node) -> Iterator[Finding]:
     yield node.ok("login", f"answers as {user}, Python {facts.get('python')}, kernel {facts.get('kernel')}")
     yield from _shell(node)
     if facts.get("sftp") is False and not facts.get("shell_noise"):
-        do = "nothing: files go over a plain channel instead; to have it, enable `Subsystem sftp` in sshd_config"
+        do = "nothing: allranks does without it; for scp enable `Subsystem sftp` in sshd_config"
         yield node.warning("sftp", "its sshd has no SFTP subsystem", do)
     if facts.get("kill_user_processes"):
         what = "systemd ends every process of this user when its last login ends (KillUserProcesses=yes)"

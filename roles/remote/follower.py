@@ -84,10 +84,8 @@ class Follower:
 
     def _once(self) -> bool:
         """Follow until the program ends (True: there is no more) or the link is lost (False or Unreachable)."""
-        for frame in self.remote.stream("facts", {"workdir": self.remote.host.workdir}) if self._lost else ():
-            del frame  # proves that the host answers, and puts the program back if the host was rebuilt
         self._quiet = self._greeted = False
-        channel = self._channel = self.remote.start("follow", {**self._request, "from": self._offset})
+        channel = self._channel = self.remote.start("follow", self._asked())
         reader = FrameReader()
         heard = self._sent = time.monotonic()
         while not self._stop.is_set():
@@ -122,7 +120,13 @@ class Follower:
         self._lost = self._quiet = False
         self.emit({"f": "connected", "t": time.time()})
 
+    def _asked(self) -> dict[str, Any]:
+        return {**self._request, "from": self._offset}
+
     def _take(self, frame: Frame) -> None:
+        if frame["f"] == "missing" and self._channel:  # the host was rebuilt
+            self.remote.bring(self._channel, "follow", self._asked())
+            return
         if frame["f"] == "hello":
             self._greeted = True
             if self._lost:

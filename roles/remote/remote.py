@@ -15,12 +15,9 @@ import paramiko
 
 from roles.inventory import Host
 from roles.inventory.errors import AllranksError, Leased, Refused, Unreachable
-from roles.onhost.pack import RUN, content_hash, pack
+from roles.onhost.pack import RUN, bringing, content_hash
 from roles.remote.connect import CONNECT_TIMEOUT, close, open_connection
 from roles.remote.frames import Frame, FrameReader
-from roles.remote.upload import open_sftp, put
-
-NOT_THERE = 2  # python's exit status for "can't open file"
 
 
 class Remote:
@@ -60,8 +57,11 @@ class Remote:
             return self._connection
 
     def has_sftp(self) -> bool:
-        """Whether the host's sshd has the SFTP subsystem. Without it files go over a plain channel."""
-        sftp = open_sftp(self)
+        """Whether the host's sshd has the SFTP subsystem. Nothing of allranks needs it."""
+        try:
+            sftp = paramiko.SFTPClient.from_transport(self.connection().transport)
+        except (paramiko.SSHException, paramiko.SFTPError, EOFError, OSError):
+            return False  # a noisy shell breaks its greeting, too
         if sftp is not None:
             sftp.close()
         return sftp is not None
@@ -84,17 +84,9 @@ class Remote:
         raise AllranksError(f"{self.host.name}: the on-host program ended without its {kind!r} frame (verb {verb})")
 
     def stream(self, verb: str, request: Mapping[str, Any], *, silence: float = 60.0) -> Iterator[Frame]:
-        """The frames of a verb as they come. The program is put on the host first where it is missing."""
-        try:
-            yield from self._frames(self.start(verb, request), verb, silence)
-        except _MissingError:
-            put(self, self.program(), pack(), 0o700)
-            try:
-                yield from self._frames(self.start(verb, request), verb, silence)
-            except _MissingError as error:
-                raise AllranksError(
-                    f"{self.host.name}: {self.program()} is not there right after its upload"
-                ) from error
+        """The frames of a verb as they come."""
+        channel = self.start(verb, request)
+        yield from self._frames(channel, verb, request, silence)
 
     def program(self) -> str:
         """Where the packed on-host program lies on the host, by its content."""
@@ -108,7 +100,7 @@ class Remote:
         """
         with self._lock:
             idle, self._idle = self._idle, None
-        line = json.dumps({**request, "verb": verb}).encode() + b"\n"
+        line = line_of(verb, request)
         if idle is not None and not idle.closed and not idle.eof_received:
             with contextlib.suppress(OSError, EOFError, paramiko.SSHException):
                 idle.sendall(line)
@@ -133,7 +125,16 @@ class Remote:
             self.close()
             raise Unreachable(f"{self.host.name}: connection lost: {error or 'closed'}") from error
 
-    def _frames(self, channel: paramiko.Channel, verb: str, silence: float) -> Iterator[Frame]:
+    def bring(self, channel: paramiko.Channel, verb: str, request: Mapping[str, Any]) -> None:
+        """The host has said that it lacks the program: give it, and the request again, in one round trip.
+
+        Its sha256 is checked there, and it gets its name only when it is whole.
+        """
+        channel.sendall(bringing() + line_of(verb, request))
+
+    def _frames(
+        self, channel: paramiko.Channel, verb: str, request: Mapping[str, Any], silence: float
+    ) -> Iterator[Frame]:
         reader = FrameReader()
         channel.settimeout(silence)
         served = False
@@ -149,7 +150,10 @@ class Remote:
                     served = reader.ended
                     if frame["f"] == "error":
                         raise self.error(frame)
-                    yield frame
+                    if frame["f"] == "missing":
+                        self.bring(channel, verb, request)
+                    else:
+                        yield frame
             self.shell_noise = reader.noise
             self._check_end(channel, reader, verb)
         finally:
@@ -170,8 +174,6 @@ class Remote:
             return
         status = exit_status(channel)
         said = stderr_of(channel)
-        if status == NOT_THERE and "can't open file" in said:
-            raise _MissingError
         if status == -1:
             raise Unreachable(f"{self.host.name}: connection lost during {verb}")
         last = (said.strip().splitlines() or reader.noise or ["nothing"])[-1]
@@ -187,8 +189,9 @@ class Remote:
         return kind(f"{self.host.name}: {frame.get('message')}", do=do)
 
 
-class _MissingError(Exception):
-    """The on-host program is not there yet."""
+def line_of(verb: str, request: Mapping[str, Any]) -> bytes:
+    """A request as it is sent."""
+    return json.dumps({**request, "verb": verb}).encode() + b"\n"
 
 
 def remote_path(path: str) -> str:

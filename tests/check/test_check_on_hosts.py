@@ -251,14 +251,10 @@ def test_a_clock_that_is_wrong_is_a_warning(clone: Clone, hosts: list[LabHost], 
     # Linux has no clock of a host's own to set, so the host's Python is given a wrong one.
     wrapper, late = disk(host) / "python-an-hour-late", disk(host) / "late.py"
     late.write_text(
-        "import runpy, sys, time\nnow = time.time\ntime.time = lambda: now() - 3600\n"
-        "del sys.argv[0]\nrunpy.run_path(sys.argv[0], run_name='__main__')\n"
+        "import sys, time\nnow = time.time\ntime.time = lambda: now() - 3600\n"
+        "del sys.argv[: sys.argv.index('-c') + 1]\nexec(sys.argv[0])\n"
     )
-    wrapper.write_text(
-        '#!/bin/sh\ncase $1 in -c) exec python3 "$@" ;; esac\n'
-        "while case $1 in -*) ;; *) false ;; esac; do shift; done\n"
-        'exec python3 -I "$(dirname "$0")/late.py" "$@"\n'
-    )
+    wrapper.write_text('#!/bin/sh\nexec python3 -I "$(dirname "$0")/late.py" "$@"\n')
     wrapper.chmod(0o755)
     clone.inv("check", "--host", "lab", "--profile", "small")
     clone.hosts(hosts, python=str(wrapper) if host.record.kind == "loopback" else "/root/python-an-hour-late")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from roles.inventory import Host
 from roles.inventory.errors import AllranksError
 from roles.lab.host import LabHost
-from roles.remote import Remote
+from roles.onhost.pack import bringing, pack
 from tests.hosts import seen
 from tests.hosts.clone import Clone
 from tests.hosts.labs import disk
@@ -21,27 +22,31 @@ pytestmark = pytest.mark.hosts
 NOISE = "echo 'Welcome to the cluster!'; echo '{\"not\": \"a frame\"}'; echo 'quota: 80 %' >&2\n"
 
 
-def put(target: Host, path: str, content: bytes) -> None:
-    """Upload one file."""
-    from roles.remote.upload import put as upload
-
-    with Remote(target) as remote:
-        upload(remote, path, content, 0o640)
+def program(host: LabHost, folder: str = ".allranks/bin") -> Path:
+    """The on-host program that was brought to a host, nothing half brought beside it."""
+    (there,) = [path for path in (disk(host) / folder).iterdir() if not path.name.endswith(".d")]
+    return there
 
 
-def test_without_an_sftp_subsystem_the_same_bytes_go_over_a_plain_channel(
-    linked: list[LabHost], tmp_path: Path
-) -> None:
-    content = bytes(range(256)) * 2000
+def test_the_program_arrives_whole_without_an_sftp_subsystem_too(linked: list[LabHost], tmp_path: Path) -> None:
     with second_sshd(linked[0], tmp_path, without="Subsystem") as there:
-        target = inventory_host(linked[0], **there)
-        put(target, "~/folder/file with 'quotes'", content)
-        assert facts(target)["hostname"] == "lab1"
+        assert facts(inventory_host(linked[0], **there))["hostname"] == "lab1"
 
-    landed = disk(linked[0]) / "folder/file with 'quotes'"
-    assert landed.read_bytes() == content
-    assert landed.stat().st_mode & 0o777 == 0o640
-    assert [path.name for path in landed.parent.iterdir()] == [landed.name]
+    landed = program(linked[0])
+    assert landed.read_bytes() == pack()
+    assert landed.stat().st_mode & 0o777 == 0o700
+
+
+def test_bytes_that_are_not_those_that_were_sent_get_no_name(
+    linked: list[LabHost], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent = bringing()
+    monkeypatch.setattr("roles.remote.remote.bringing", lambda: sent[:-1] + b"?")
+
+    sentence = trouble(inventory_host(linked[0]))
+
+    assert "could not be written: its sha256 is" in sentence
+    assert list((disk(linked[0]) / ".allranks").glob("**/*")) == []
 
 
 @pytest.mark.parametrize("subsystem", ["sftp-server", "none"])
@@ -51,9 +56,8 @@ def test_a_login_shell_that_prints_disturbs_nothing(linked: list[LabHost], tmp_p
     without = "Subsystem" if subsystem == "none" else "?"
     with second_sshd(host, tmp_path, without=without) as there:
         target = inventory_host(host, **there)
-        put(target, "~/file", b"content")
         assert facts(target)["hostname"] == "lab1"
-    assert (disk(host) / "file").read_bytes() == b"content"
+    assert program(host).read_bytes() == pack()
 
 
 @pytest.mark.parametrize("name", ["dash", "csh", "fish", "zsh"])
@@ -64,10 +68,8 @@ def test_any_login_shell_will_do(linked: list[LabHost], tmp_path: Path, name: st
     add_user(host, "shelly", there)
     with second_sshd(host, tmp_path, OWN_KEYS) as where:
         target = inventory_host(host, user="shelly", workdir="~/my runs/it's", **where)
-        told = facts(target)
-        put(target, "~/file with 'quotes' and $HOME", b"content")
-    assert told["user"] == "shelly"
-    assert shell(host, "cat \"/home/shelly/file with 'quotes' and \\$HOME\"") == "content"
+        assert facts(target)["user"] == "shelly"
+    assert shell(host, 'ls "/home/shelly/my runs/it\'s/bin"').startswith("onhost-")
 
 
 def test_an_ordinary_user_deploys_into_their_own_home(
@@ -143,16 +145,15 @@ def full(host: LabHost) -> None:
     shell(host, "mkdir /root/small && mount -t tmpfs -o size=16k small /root/small")
 
 
-def test_an_upload_to_a_full_disk_leaves_nothing_and_says_so(linked: list[LabHost]) -> None:
+def test_a_program_that_finds_no_room_leaves_nothing_and_says_so(linked: list[LabHost]) -> None:
     host = linked[0]
     full(host)
 
-    with pytest.raises(AllranksError, match=r"lab1: ~/small/file could not be written: .*No space left") as told:
-        put(inventory_host(host), "~/small/file", b"x" * 100_000)
+    sentence = trouble(inventory_host(host, workdir="~/small/work"))
 
-    assert "is there space" in str(told.value)
-    assert shell(host, "ls -A /root/small") == ""
-    assert list(disk(host).glob(".allranks-*")) == []
+    assert re.search(r"small/work/bin/onhost-\w+\.pyz could not be written: No space left", sentence)
+    assert "is there space" in sentence
+    assert shell(host, "find /root/small -type f") == ""
 
 
 def test_a_work_folder_on_another_disk_than_the_home_is_no_trouble(linked: list[LabHost]) -> None:
@@ -161,7 +162,6 @@ def test_a_work_folder_on_another_disk_than_the_home_is_no_trouble(linked: list[
     target = inventory_host(host, workdir="/root/other/allranks")
 
     assert facts(target)["hostname"] == "lab1"
-    assert list(disk(host).glob(".allranks-*")) == []
 
 
 def test_a_home_that_cannot_be_written_is_no_trouble_when_the_work_folder_can(
