@@ -1,66 +1,30 @@
-"""Leases: who is changing what on this host. One small file; a lease ends by itself unless it is renewed.
+"""Leases: who is changing what on this host, whoever logs in as whom. A lease ends by itself unless it is renewed.
 
-A lease covers a deployment's name, ports and GPUs: two that have none of these in common stand side by side. Times are
-CLOCK_BOOTTIME, so that setting the clock neither ends nor lengthens a lease; a reboot ends them all.
+A lease covers a deployment's name (in one work folder), ports and GPUs: two that have none of these in common stand
+side by side. Times are CLOCK_BOOTTIME, so that setting the clock neither ends nor lengthens a lease; a reboot ends
+them all.
 """
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
-import json
 import os
 import time
-from typing import Iterator, List, Optional
+from typing import List, Optional
 
-from . import proc
+from . import leasefile
+from .leasefile import now
 from .problems import HostError
-from .state import Home, Json, write
+from .state import Home, Json
 
 TTL = 30.0  # seconds until a lease ends that nobody renews
-KEPT = 600.0  # seconds that one that ended or was taken over is remembered, so that its holder can be told
 NAMED = ("id", "who", "pid", "what", "deployment")
 DO = "wait for it (--wait 120), or take it over: inv unlock --host HOST"
 
 
-def now() -> float:
-    """Seconds since this host was booted, sleep included."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
-
-
-@contextlib.contextmanager
-def _file(home: Home) -> Iterator[List[Json]]:
-    """The leases, to be changed in place. Its lock is its own, and held for milliseconds: a stop holds the host's for
-    a minute."""
-    home.make()
-    fd = os.open(os.path.join(home.path, "leases.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX)
-        leases = remembered(home)
-        before = json.dumps(leases)
-        yield leases
-        if json.dumps(leases) != before:
-            content = json.dumps({"boot": proc.boot_id(), "leases": leases}, indent=1) + "\n"
-            write(os.path.join(home.path, "leases.json"), content.encode(), lasting=False)  # a reboot ends them all
-    finally:
-        os.close(fd)
-
-
-def remembered(home: Home) -> List[Json]:
-    """Those that stand, and those that ended not long ago. A file of another boot, or damaged, holds none."""
-    try:
-        with open(os.path.join(home.path, "leases.json"), "rb") as file:
-            found = json.load(file)
-        if found["boot"] != proc.boot_id():
-            return []
-        return [lease for lease in found["leases"] if lease["until"] + KEPT > now() and lease["id"]]
-    except (OSError, ValueError, KeyError, TypeError):
-        return []
-
-
 def standing(home: Home) -> List[Json]:
     """Those that stand now."""
-    return [lease for lease in remembered(home) if _stands(lease)]
+    return [lease for lease in leasefile.read(home).leases() if _stands(lease)]
 
 
 def _stands(lease: Json) -> bool:
@@ -69,8 +33,9 @@ def _stands(lease: Json) -> bool:
 
 def in_common(has: Json, wants: Json) -> str:
     """What both cover, in words; empty: nothing."""
-    if has.get("deployment") and has.get("deployment") == wants.get("deployment"):
-        return f"the deployment {has['deployment']}"
+    name = has.get("deployment")
+    if name and name == wants.get("deployment") and has.get("home") == wants.get("home"):
+        return f"the deployment {name}"
     for key, word in (("gpus", "GPU"), ("ports", "port")):
         both = sorted(set(has.get(key) or ()) & set(wants.get(key) or ()))
         if both:
@@ -101,31 +66,31 @@ def refuse(leases: List[Json], wants: Json, mine: Optional[str]) -> None:
 
 def check(home: Home, wants: Json, mine: Optional[str]) -> None:
     """For start and stop: may this be changed now? Raises: HostError naming whose lease it is."""
-    refuse(remembered(home), wants, mine)
+    refuse(leasefile.read(home).leases(), dict(wants, home=home.path), mine)
 
 
 def take(home: Home, claim: Json, wants: Json) -> Json:
     """Take or renew a lease on what is wanted. Raises: HostError naming whose it is."""
-    with _file(home) as leases:
-        refuse(leases, wants, claim["id"])
-        old = next((lease for lease in leases if lease["id"] == claim["id"]), {"since": round(time.time(), 3)})
-        if old in leases:
-            leases.remove(old)
-        lease: Json = {**old, **{key: claim.get(key) for key in NAMED}, "address": _address(),
+    with leasefile.changing(home) as book:
+        refuse(book.leases(), dict(wants, home=home.path), claim["id"])
+        old = next((lease for lease in book.own if lease["id"] == claim["id"]), {"since": round(time.time(), 3)})
+        if old in book.own:
+            book.own.remove(old)
+        lease: Json = {**old, **{key: claim.get(key) for key in NAMED}, "address": _address(), "home": home.path,
                        "until": round(now() + float(claim.get("ttl") or TTL), 3)}  # fmt: skip
         lease["deployment"] = wants.get("deployment")
         for key in ("ports", "gpus"):
             lease[key] = list(wants.get(key) or ())
-        leases.append(lease)
+        book.own.append(lease)
     return lease
 
 
 def renew(home: Home, mine: str, ttl: float = TTL) -> None:
     """Make it last from now. One that ended meanwhile stands again, unless its place is taken: raises HostError."""
-    with _file(home) as leases:
-        for lease in leases:
+    with leasefile.changing(home) as book:
+        for lease in book.own:
             if lease["id"] == mine:
-                refuse(leases, lease, mine)
+                refuse(book.leases(), lease, mine)
                 lease["until"] = round(now() + ttl, 3)
 
 
@@ -139,17 +104,22 @@ def hold(home: Home, wants: Json, mine: Optional[str], ttl: float = TTL) -> None
 
 def drop(home: Home, mine: str) -> None:
     """Give it back. One that is not there is none the worse."""
-    with _file(home) as leases:
-        leases[:] = [lease for lease in leases if lease["id"] != mine or lease.get("taken_by")]
+    with leasefile.changing(home) as book:
+        book.own[:] = [lease for lease in book.own if lease["id"] != mine or lease.get("taken_by")]
 
 
 def unlock(home: Home, chosen: str, by: str) -> List[Json]:
     """Take over the standing leases of this id or deployment (all of them when empty); gives those."""
-    with _file(home) as leases:
-        found = [lease for lease in leases if _stands(lease) and chosen in ("", lease["id"], lease["deployment"])]
+    with leasefile.changing(home) as book:
+        found = [
+            lease for lease in book.leases() if _stands(lease) and chosen in ("", lease["id"], lease["deployment"])
+        ]
         taken = [told(lease) for lease in found]
         for lease in found:
-            lease.update(taken_by=by, until=round(now(), 3))
+            if lease in book.own:
+                lease.update(taken_by=by, until=round(now(), 3))
+            else:
+                book.taken.append({"id": lease["id"], "by": by})
     return taken
 
 

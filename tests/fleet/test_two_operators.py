@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from roles.lab.host import LabHost
+from roles.lab.written import entry
 from tests.hosts.clone import Clone, eventually, finished
+from tests.hosts.reach import OWN_KEYS, add_user, second_sshd
 
 New = Callable[[str], Clone]
 pytestmark = pytest.mark.hosts
@@ -124,7 +127,7 @@ def test_a_server_that_is_slow_to_stop_keeps_nobody_from_starting_another_beside
     bob.profile("beside", port + 200)
     ada.ok("deploy", "--host", "lab1", "--profile", "deaf")
     stopping = ada.start("teardown", "--host", "lab1", "--name", "deaf@lab1")
-    eventually(lambda: '"stopping"' in host.exec(["cat", "/root/.allranks/leases.json"]).stdout, within=20)
+    eventually(lambda: '"stopping"' in host.exec(["sh", "-c", "cat /dev/shm/allranks-leases/*"]).stdout, within=20)
 
     bob.ok("deploy", "--host", "lab1", "--profile", "beside", timeout=30)
 
@@ -145,3 +148,22 @@ def test_two_deployments_that_share_nothing_are_made_side_by_side(
 
     host.exec(["touch", f"/root/go-{port}"])
     assert finished(first).code == 0
+
+
+def test_operators_who_log_in_as_different_users_see_each_other_s_leases(
+    ada: Clone, bob: Clone, host: LabHost, port: int, tmp_path: Path
+) -> None:
+    add_user(host, "grace")
+    with second_sshd(host, tmp_path, OWN_KEYS) as way:
+        bob.hosts({"lab1": {**entry(host.folder, host), **way, "user": "grace"}})
+        first = ada.start("deploy", "--host", "lab1", "--profile", "slow")
+        eventually(lambda: loading(host), within=60)
+
+        refused = bob.inv("deploy", "--host", "lab1", "--profile", "other")
+        taken = bob.ok("unlock", "--host", "lab1")
+
+        host.exec(["touch", f"/root/go-{port}"])
+        assert refused.code == 3 and f"lab1: port {port} is being changed by ada@" in refused.err, refused
+        assert "lab1: taken from ada@" in taken.out
+        watched = finished(first)
+        assert watched.code == 0 and "taken over by bob@" in watched.err, watched

@@ -57,15 +57,19 @@ def session_of(started: Frame) -> list[int]:
 class OnHost:
     """A host's program. Ends what it started through the program's own stop, which knows processes by identity."""
 
-    def __init__(self, python: str, program: Path, workdir: Path) -> None:
-        self.python, self.program, self.workdir = python, program, workdir
-        self.environment = dict(os.environ)
+    def __init__(self, python: str, program: Path, workdir: Path, uid: int | None = None) -> None:
+        self.python, self.program, self.workdir, self.uid = python, program, workdir, uid
+        self.environment = {**os.environ, "ALLRANKS_LEASES": str(workdir.parent)}  # else this machine's own
         self.following: list[Following] = []
 
     def popen(self, verb: str, **fields: Any) -> subprocess.Popen[bytes]:
         """The program with its request sent and its stdin still open."""
         process = subprocess.Popen(
-            [self.python, str(self.program), verb], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=self.environment
+            [self.python, str(self.program), verb],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=self.environment,
+            user=self.uid,
         )
         assert process.stdin is not None
         process.stdin.write(json.dumps({"workdir": str(self.workdir), **fields}).encode() + b"\n")

@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import tempfile
 import time
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 from tests.onhost.driver import Frame, OnHost, eventually, free_port
 
@@ -121,12 +128,96 @@ def test_a_follower_is_told_that_its_lease_was_taken_over(host: OnHost) -> None:
     assert following.kind("lease")["message"].endswith("taken over by bob@desk")
 
 
+def lease_folder(host: OnHost) -> Path:
+    """Where all users' leases lie."""
+    return Path(host.environment["ALLRANKS_LEASES"]) / "allranks-leases"
+
+
+def lease_file(host: OnHost) -> Path:
+    """The one file of this user."""
+    (file,) = lease_folder(host).glob("leases-*.json")
+    return file
+
+
 def test_a_damaged_file_or_one_of_another_boot_holds_nobody(host: OnHost) -> None:
     ask(host, "ada", deployment="a@h")
-    file = host.workdir / "leases.json"
+    file = lease_file(host)
 
     file.write_text(json.dumps({**json.loads(file.read_text()), "boot": "another"}))
     assert standing(host) == []
     file.write_text('{"boot"')
     assert standing(host) == []
     assert ask(host, "bob", deployment="a@h")["held"]
+
+
+def test_another_work_folder_is_no_way_around_a_lease(host: OnHost, tmp_path: Path) -> None:
+    there = OnHost(host.python, host.program, tmp_path / "other")
+    assert ask(host, "ada", deployment="a@h", ports=[31000], gpus=[0])["held"]
+
+    assert "GPU 0 is being changed by ada@desk" in ask(there, "bob", deployment="b@h", gpus=[0, 1])["message"]
+    assert "port 31000" in ask(there, "bob", deployment="a@h", ports=[31000])["message"]
+    assert ask(there, "bob", deployment="a@h", ports=[31001], gpus=[1])["held"]  # a namesake, and no more
+    refused = there.error("start", **there.request("true", deployment="b@h", ports=[31000], lease="bob"))
+    assert refused["code"] == "leased"
+
+
+def test_nothing_is_left_when_the_last_lease_is_given_back(host: OnHost) -> None:
+    assert ask(host, "ada", deployment="a@h")["held"]
+    folder = lease_file(host).parent
+    assert folder.stat().st_mode & 0o7777 == 0o1777
+
+    host.frames("lease", do="drop", id="ada")
+
+    assert not folder.exists()
+
+
+@pytest.fixture
+def two_users(program: Path) -> Iterator[tuple[OnHost, OnHost]]:
+    """Two users of one machine, each with a work folder of his own."""
+    python = shutil.which("python3", path="/usr/bin:/bin")
+    if os.getuid() != 0 or python is None:
+        pytest.skip("only root can be two users, with a Python that both may run")
+    with tempfile.TemporaryDirectory() as shared:
+        Path(shared).chmod(0o1777)
+        users = []
+        for uid in (65533, 65534):
+            home = Path(shared) / str(uid)
+            home.mkdir()
+            os.chown(home, uid, uid)
+            user = OnHost(python, Path(shutil.copy(program, home)), home / "work", uid)
+            user.environment["ALLRANKS_LEASES"] = shared
+            users.append(user)
+        yield users[0], users[1]
+
+
+def test_two_users_of_the_host_see_each_other_s_leases_and_may_take_them_over(two_users: tuple[OnHost, OnHost]) -> None:
+    ada, bob = two_users
+    assert ask(ada, "ada", deployment="a@h", gpus=[0])["held"]
+    refused = ask(bob, "bob", deployment="b@h", gpus=[0])
+    assert "GPU 0 is being changed by ada@desk" in refused["message"] and not refused["held"]
+
+    bob.one("lease", "leases", do="unlock", which="a@h", who="bob@desk")
+
+    assert ask(bob, "bob", deployment="b@h", gpus=[0])["held"]
+    told = ask(ada, "ada", deployment="a@h", gpus=[0])
+    assert told["message"] == "the lease of this command was taken over by bob@desk"
+    assert {file.stat().st_uid for file in lease_folder(ada).iterdir()} == {65533, 65534}
+
+
+def test_what_another_user_puts_in_the_way_is_not_followed(host: OnHost, tmp_path: Path) -> None:
+    """A link in the folder's place is no folder; one in a file's place is no lease, and its target is not written."""
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (tmp_path / "allranks-leases").symlink_to(precious)
+    assert ask(host, "ada", deployment="a@h")["held"]
+    assert list(precious.iterdir()) == []
+    assert [path.name for path in host.workdir.glob("leases-*")] != []
+
+    (tmp_path / "allranks-leases").unlink()
+    (tmp_path / "allranks-leases").mkdir()
+    (tmp_path / "allranks-leases").chmod(0o1777)
+    target = tmp_path / "target.json"
+    target.write_text("untouched")
+    (tmp_path / "allranks-leases/leases-0.json").symlink_to(target)
+    assert ask(host, "eve", deployment="c@h")["held"]
+    assert target.read_text() == "untouched"
