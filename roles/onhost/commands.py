@@ -50,9 +50,13 @@ class Commands:
             self.lease = None
 
     def _up(self) -> None:
-        """The client has seen every condition met: write down when, and who is who."""
+        """The client has seen every condition met: write down when and who is who, and tell who lives at this moment."""
         session = Session(self.run)
         session.look()
+        main, leader = session.main(), session.leader()
+        rows = [process.row() for process in session.processes]
+        alive = {"main": main.stat.pid if main else None, "leader": leader.stat.pid if leader else None}
+        self.send("procs", procs=rows, **alive)  # before the word that it is noted: a death until now is known with it
         with contextlib.suppress(OSError):
             note(session)
             ranks = [{key: seat[key] for key in ("label", "title", "pid", "start")} for seat in session.ranks()]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 
 from roles.lab.host import LabHost
-from roles.watch import Stage
+from roles.watch import Board, Change, Stage
 from tests.faults.watched import Watched
 from tests.hosts import seen
 from tests.hosts.clone import Clone, eventually, finished
@@ -157,3 +157,29 @@ def test_a_host_that_was_restarted_has_nothing_of_the_run_left(
     assert "the host was restarted" in row["sentence"]
     assert clone.ok("teardown").out
     assert clone.ok(*SMALL, "--json").json["up"] is True
+
+
+class DiesWhenUp(Watched):
+    """Kills a rank at the moment at which every condition holds, before the hosts have written down that it is up."""
+
+    host: LabHost
+    killed: list[int]
+
+    def board(self, board: Board, changes: Sequence[Change], now: float) -> None:
+        """As an Observer; called before the verdict of the same board."""
+        super().board(board, changes, now)
+        if board.up_at is not None and not self.killed:
+            self.killed.append(seen.titled(self.host, "sglang::scheduler_PP1_TP1"))
+            seen.kill(self.killed[0])
+
+
+def test_a_rank_that_dies_between_up_and_the_end_of_the_deploy_makes_it_lost(clone: Clone, host: LabHost) -> None:
+    DiesWhenUp.host, DiesWhenUp.killed = host, []
+    for _ in range(3):
+        DiesWhenUp.killed = []
+        report = DiesWhenUp(clone.root, "lab", "small").report()
+
+        assert DiesWhenUp.killed and not report.up
+        assert report.verdict is not None
+        assert (report.verdict.kind, report.verdict.rank) == ("lost", "PP1 TP1"), report.verdict
+        assert seen.servers(host) == []
