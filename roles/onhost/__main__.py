@@ -15,7 +15,7 @@ from .request import Lines, Request
 
 IDLE = 120.0  # seconds that `serve` waits for a next request
 VERBS = ("facts", "start", "follow", "log", "stop", "status", "forget", "lease", "router", "look", "running", "measure",
-         "fix")  # fmt: skip
+         "fix", "reach")  # fmt: skip
 MODULES = {"log": "logs", "forget": "status", "look": "witness"}  # each other verb's is named like it
 LISTENING = ("measure",)  # what the client says meanwhile matters to it
 

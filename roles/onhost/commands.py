@@ -50,7 +50,7 @@ class Commands:
             self.lease = None
 
     def _up(self) -> None:
-        """The client has seen every condition met: write down when and who is who, and tell who lives at this moment."""
+        """The client has seen every condition met: write down when and who is who, and tell who lives just then."""
         session = Session(self.run)
         session.look()
         main, leader = session.main(), session.leader()

@@ -35,7 +35,7 @@ class Follower:
         self.over, self.ours = threading.Event(), threading.Event()  # the run has ended; its port is held by it
         self._wake_out, self._wake_in = os.pipe()
         port = request.maybe("port", int) or self.run.state.get("port")
-        self._tail, self._reading = Tail(self.run.log, int(request.number("from", 0))), threading.Lock()
+        self._tail, self._reading = Tail(self.run.log, self._from()), threading.Lock()
         self.watch = Watch(Session(self.run), port, self.send, self.ours, self._read)
         self._logging: Optional[threading.Thread] = None
 
@@ -90,6 +90,11 @@ class Follower:
             with self._reading:
                 for fields in self._tail.poll(final):
                     self.send(fields.pop("f"), **fields)
+
+    def _from(self) -> int:
+        """The byte to begin at; a negative one means the log's end as it is now."""
+        asked = int(self.request.number("from", 0))
+        return asked if asked >= 0 else os.path.getsize(self.run.log)
 
     def _watch(self) -> None:
         self.watch.run()

@@ -157,7 +157,7 @@ def _confirmed(
     ours = deployment.lease.ours  # else somebody else's run was only watched: theirs to clean up
     if verdict.kind in ("failed", "foreign", "different", "lost") and not options.keep and ours:
         observer.step("stopping what is left of the run")
-        left = deployment.stop(run.id)
+        left = deployment.stop(run.id, lost=True)
     board = confirmation.watcher.board
     ledger.close(run.id, verdict.kind, verdict.sentence, time.time(), **learned(verdict, board, run.started))
     return Report(run.plan, run.id, verdict, board, time.time() - began, left=tuple(left))

@@ -13,6 +13,7 @@ from roles.server.lease import Claim, Lease
 from roles.server.run import Run
 from roles.server.standing import Standing, gather
 
+AFTER_A_LOSS = 10.0  # seconds in which what is left of a lost run may end by itself: there is nothing to drain
 PATIENCE = 180.0  # seconds for the facts: from a cold disk SGLang's parser alone may take two minutes
 
 
@@ -85,12 +86,16 @@ class Deployment:
             left = self.stop(run.id, [node.node for _, node in started])
             _all(outcomes, after=left)
 
-    def stop(self, run: str, nodes: Sequence[int] | None = None) -> list[str]:
-        """Stop this run's processes, node 0 first and alone. Gives one line for each host where that failed."""
+    def stop(self, run: str, nodes: Sequence[int] | None = None, *, lost: bool = False) -> list[str]:
+        """Stop this run's processes, node 0 first and alone. Gives one line for each host where that failed.
+
+        `lost`: it serves nobody any more, so it gets seconds to end and not the profile's time to drain.
+        """
         chosen = [
             (r, n) for r, n in zip(self.remotes, self.plan.nodes, strict=True) if nodes is None or n.node in nodes
         ]
-        grace = self.plan.profile.timeouts.stop
+        grace = float(self.plan.profile.timeouts.stop)
+        grace = min(grace, AFTER_A_LOSS) if lost else grace
         trouble = []
         for group in ([c for c in chosen if c[1].node == 0], [c for c in chosen if c[1].node != 0]):
             if group:

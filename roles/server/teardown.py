@@ -11,7 +11,7 @@ from roles.inventory.errors import AllranksError, InputError, Leased, Unreachabl
 from roles.ledger import Ledger
 from roles.plan.router import PROFILE as ROUTER
 from roles.remote import Remote, each
-from roles.server.deployment import stop_node
+from roles.server.deployment import AFTER_A_LOSS, stop_node
 from roles.server.lease import Claim, patiently
 from roles.server.standing import Standing
 from roles.server.target import Hosts
@@ -64,17 +64,17 @@ def teardown_all(
 
 
 def teardown(
-    hosts: Hosts, run: Standing, ledger: Ledger, say: Say, *, grace: float | None = None, wait: float = 0.0
+    hosts: Hosts, run: Standing, ledger: Ledger, say: Say, *, lost: bool = False, wait: float = 0.0
 ) -> Stopped:
     """Stop exactly this run on all of its hosts and wait until processes, port and GPU memory are free.
 
-    `grace`: seconds the server may take to drain before it is killed; None: the profile's own (timeouts.stop).
+    `lost`: it serves nobody any more, so it gets seconds to end and not the profile's time to drain (timeouts.stop).
     `wait`: seconds to wait for another operator's lease. A host that does not answer is reported, the
     others are stopped all the same.
     """
     began = time.monotonic()
-    if grace is None:
-        grace = float((run.head.get("timeouts") or {}).get("stop") or 60.0)
+    grace = float((run.head.get("timeouts") or {}).get("stop") or 60.0)
+    grace = min(grace, AFTER_A_LOSS) if lost else grace
     nodes: dict[str, dict[str, Any]] = {}
     trouble: dict[str, AllranksError] = {}
     everyone, claim = hosts.node_hosts(run), Claim("stopping")

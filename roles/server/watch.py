@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from roles.inventory import Layout, Rank
-from roles.inventory.errors import AllranksError, InputError
-from roles.plan import Seat
+from roles.inventory.errors import Unreachable
 from roles.remote import Remote, each
+from roles.server.attached import asked, board_of, request, request_later
 from roles.server.closer import with_witnesses
 from roles.server.following import Following, Observer
-from roles.server.standing import Standing, port_of
+from roles.server.severed import Severed
+from roles.server.standing import Standing
 from roles.server.target import Hosts
-from roles.watch import Board, RankState, Stage, Verdict, Watcher, expect
-from roles.watch.spellings import Kind
+from roles.watch import Board, Verdict, Watcher
 
 ENDS = ("lost", "failed", "foreign")
 WELL = ("up", "loading")
@@ -31,14 +27,20 @@ class Watch:
 
     def __init__(self, hosts: Hosts, run: Standing, observer: Observer, folder: Path) -> None:
         self.run, self.observer = run, observer
-        nodes = {node: (remote, _asked(remote, run.run)) for node, remote in hosts.node_hosts(run)}
+        nodes = {node: (remote, asked(remote, run.run)) for node, remote in hosts.node_hosts(run)}
         if 0 not in nodes:
-            raise AllranksError(f"{run.deployment}: node 0 ({run.hosts[0]}) does not answer", do="inv status")
-        board = _board(run, {node: summary for node, (_, summary) in nodes.items()})
+            raise Unreachable(f"{run.deployment}: node 0 ({run.hosts[0]}) does not answer", do="inv status")
+        board = board_of(run, {node: summary for node, (_, summary) in nodes.items()})
         self.watcher = Watcher(board)
-        requests = [(node, remote, _request(run, node, remote, said)) for node, (remote, said) in nodes.items()]
+        requests = [(node, remote, request(run, node, remote, said)) for node, (remote, said) in nodes.items()]
+        requests += [
+            (node, hosts.remotes[name], request_later(run, hosts.remotes[name]))
+            for node, name in enumerate(run.hosts)
+            if node not in nodes and name in hosts.remotes
+        ]
         self._remotes = [remote for remote, _ in nodes.values()]
         self._following = Following(self.watcher, requests, observer, folder)
+        self._severed = Severed({node: remote for node, remote, _ in requests}, observer.step)
         self._said = ""
 
     def until_lost(self) -> Verdict:
@@ -48,13 +50,19 @@ class Watch:
                 now = time.time()
                 board = self.watcher.board
                 self.observer.board(board, changes, now)
-                verdict = abandoned(board, now) or self.watcher.verdict(now)
+                verdict = self._judged(board, now)
                 if verdict.kind in ENDS:
                     self.observer.step(verdict.ending)  # at once: its evidence may take seconds to come
                     self._following.last_words()
                     return with_witnesses(verdict, self.watcher.board, self._remotes, self.run.deployment, self.run.run)
                 self._tell(verdict)
         raise AssertionError("the changes never end")
+
+    def _judged(self, board: Board, now: float) -> Verdict:
+        verdict = self.watcher.verdict(now)
+        if verdict.kind in ENDS or all(node.connected for node in board.nodes.values()):
+            return verdict
+        return self._severed.verdict(board, now) or abandoned(board, now) or verdict
 
     def _tell(self, verdict: Verdict) -> None:
         """Say when it stops or begins to be well, once. What only is not probed yet is no news."""
@@ -96,72 +104,3 @@ def keep_logs(hosts: Hosts, run: Standing, folder: Path) -> dict[str, str]:
 
     outcomes = each(hosts.node_hosts(run), one)
     return {outcome.item[1].host.name: str(outcome.error) for outcome in outcomes if outcome.error}
-
-
-def _asked(remote: Remote, run: str) -> dict[str, Any]:
-    request = {"workdir": remote.host.workdir, "run": run, "plan": True}
-    return remote.one("status", request, "run", timeout=40.0)
-
-
-def _board(run: Standing, summaries: Mapping[int, dict[str, Any]]) -> Board:
-    """What the plan, as the hosts keep it, expects; of a run that was up each rank is known by its pid already."""
-    plan = summaries[0].get("plan") or {}
-    if not plan.get("ranks"):
-        raise InputError(f"{run.deployment}: its plan is not on {run.hosts[0]} any more", do="inv logs --follow")
-    seats = [
-        Seat(Rank.parse(s["label"]), s["label"], s["node"], s["host"], s.get("gpu"), s.get("numa"), s["title"])
-        for s in plan["ranks"]
-    ]
-    board = expect(
-        seats,
-        layout=Layout(**plan["layout"]),
-        nnodes=len(run.hosts),
-        expected=plan["expected"],
-        graphs=False if run.up else None,
-        hosts=list(run.hosts),
-        port=port_of(summaries[0]),
-        up_at=run.up,
-    )
-    return _known(board, run.up, summaries) if run.up else board
-
-
-def _known(board: Board, up: float, summaries: Mapping[int, dict[str, Any]]) -> Board:
-    """The board of a run that was up when each host was asked: nobody who dies from then on can be missed."""
-    seen = {(node, rank["title"]): rank for node, said in summaries.items() for rank in said.get("ranks") or []}
-
-    def rank(state: RankState) -> RankState:
-        found = seen.get((state.node, state.title)) or {}
-        reached = {**state.reached, Kind.POOL_END: up}
-        return replace(state, stage=Stage.READY, reached=reached, pid=found.get("pid"), alive=found.get("alive"))
-
-    nodes = {
-        number: replace(node, main=said.get("main"), main_alive=said.get("main") is not None)
-        for number, node in board.nodes.items()
-        if (said := summaries.get(number)) is not None
-    }
-    ranks = {key: rank(state) for key, state in board.ranks.items()}
-    return replace(board, ranks=ranks, nodes={**board.nodes, **nodes}, ready_at=up, bound_at=up)
-
-
-def _request(run: Standing, node: int, remote: Remote, said: Mapping[str, Any]) -> dict[str, Any]:
-    """What `follow` is asked: from the end of the log, or, while it is loading, from the log's beginning."""
-    plan = said.get("plan") or {}
-    timeouts, expected = plan.get("timeouts") or {}, plan.get("expected") or {}
-    probe = {
-        "address": said.get("probe_address") or "127.0.0.1",
-        "port": port_of(dict(said)),
-        "model": expected.get("served_model_name") or expected.get("model_path"),
-        "health_timeout": timeouts.get("health", 25),
-        "generation_timeout": timeouts.get("generation", 600),
-        "prompt": "Say hello.",
-    }
-    return {
-        "workdir": remote.host.workdir,
-        "run": run.run,
-        "from": int(said.get("log_bytes") or 0) if run.up else 0,
-        "port": port_of(dict(said)),
-        "probe": probe if node == 0 else None,
-        "gpus": bool(said.get("gpus")),
-        "log": True,
-        "watch": True,
-    }

@@ -61,7 +61,7 @@ def verdict(board: Board, now: float, stall: float = STALL) -> Verdict:
     if full is not None and not was_up:
         return _full(full.host, full.full, lacking)
     if any(not node.connected for node in board.nodes.values()):
-        return _disconnected(board, now, lacking)
+        return _disconnected(board, now, lacking, stall)
     if not lacking and not different:
         return Verdict("up", _up(board))
     if different and (not lacking or board.generation is not None or board.elsewhere):
@@ -136,12 +136,14 @@ def _full(host: str, path: str, lacking: list[str]) -> Verdict:
     )
 
 
-def _disconnected(board: Board, now: float, lacking: list[str]) -> Verdict:
+def _disconnected(board: Board, now: float, lacking: list[str], stall: float) -> Verdict:
+    """The server goes on by itself; but who waits for it to be up is told when nothing has been heard for too long."""
     lost = [node for node in board.nodes.values() if not node.connected]
     said = ", ".join(f"{node.host} lost {max(0.0, now - (node.lost_at or now)):.0f} s ago" for node in lost)
     why = f" ({lost[0].why})" if lost[0].why else ""
     sentence = f"connection to {said}{why}; the server goes on by itself"
-    return Verdict("disconnected", sentence, host=lost[0].host, missing=lacking)
+    silent = board.up_at is None and any(now - (node.lost_at or now) > stall for node in lost)
+    return Verdict("stalled" if silent else "disconnected", sentence, host=lost[0].host, missing=lacking)
 
 
 def _different(board: Board, different: list[str], lacking: list[str]) -> Verdict:

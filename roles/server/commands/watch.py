@@ -42,7 +42,9 @@ def _watched(hosts: Hosts, found: Standing, screen: Changes, folder: Path) -> Ve
     if state.word in ("lost", "gone", "failed"):
         return _at_once(state, found)
     watch = Watch(hosts, found, screen, folder)
-    screen.step(f"watching {len(state.ranks)} ranks on {', '.join(found.hosts)} (run {found.run}), now: {state.word}")
+    silent = f"; no answer from {', '.join(found.silent)}" if found.silent else ""
+    ranks = len(watch.watcher.board.ranks)
+    screen.step(f"watching {ranks} ranks on {', '.join(found.hosts)} (run {found.run}), now: {state.word}{silent}")
     return watch.until_lost()
 
 
@@ -63,7 +65,7 @@ def _after(
         screen.step("what is left of it is left as it is (--keep-on-loss)")
     else:
         with words.Stopping(quiet=json) as progress:
-            done = teardown(hosts, found, ledger, progress.say)
+            done = teardown(hosts, found, ledger, progress.say, lost=True)
         left = [str(error) for error in done.trouble.values()]
         screen.step("; ".join(["NOT all of it could be stopped", *left]) if left else "what was left of it is stopped")
     ledger.close(found.run, verdict.kind, verdict.sentence, time.time(), **blamed(verdict))
