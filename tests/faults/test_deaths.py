@@ -171,6 +171,7 @@ class DiesWhenUp(Watched):
         if board.up_at is not None and not self.killed:
             self.killed.append(seen.titled(self.host, "sglang::scheduler_PP1_TP1"))
             seen.kill(self.killed[0])
+            eventually(lambda: not seen.cmdline(self.killed[0]))
 
 
 def test_a_rank_that_dies_between_up_and_the_end_of_the_deploy_makes_it_lost(clone: Clone, host: LabHost) -> None:
