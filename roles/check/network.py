@@ -65,7 +65,7 @@ def _interface(node: Node, nics: Mapping[str, Any]) -> Iterator[Finding]:
             address = there[name]["address"] or "no address"
             what = f"the network interface {name} is {there[name]['state']} and has {address}"
             yield node.refusal("interface", what, "bring it up, or name another in `interface`")
-    mine = {each["address"] for each in there.values()}
+    mine = {address for each in there.values() for address in each.get("addresses") or [each["address"]]}
     means = nics.get("internal_means") or []
     if means and not mine & set(means) and not all(map(_loops, means)):
         what = f"none of its interfaces has its internal address {node.node.host.internal} ({', '.join(means)})"

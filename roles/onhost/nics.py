@@ -58,12 +58,26 @@ def resolved(name: str) -> List[str]:
 
 
 def interfaces() -> Dict[str, Json]:
-    """Each interface: whether it is up, its IPv4 address and speed (Mbit/s, where the driver says)."""
+    """Each interface: whether it is up, its addresses (IPv4 first) and speed (Mbit/s, where the driver says)."""
     found: Dict[str, Json] = {}
+    sixes = _sixes()
     for _, name in socket.if_nameindex():
         state = (proc.read(f"/sys/class/net/{name}/operstate") or b"").decode().strip()
         speed = (proc.read(f"/sys/class/net/{name}/speed") or b"").decode().strip()
-        found[name] = {"state": state, "address": _address(name), "mbits": int(speed) if speed.isdigit() else None}
+        four = _address(name)
+        addresses = ([four] if four else []) + sixes.get(name, [])
+        found[name] = {"state": state, "address": addresses[0] if addresses else None, "addresses": addresses,
+                       "mbits": int(speed) if speed.isdigit() else None}  # fmt: skip
+    return found
+
+
+def _sixes() -> Dict[str, List[str]]:
+    """Interface -> its IPv6 addresses that are valid beyond the link."""
+    found: Dict[str, List[str]] = {}
+    for row in (proc.read("/proc/net/if_inet6") or b"").decode().splitlines():
+        address, _, _, scope, _, name = row.split()
+        if scope != "20":
+            found.setdefault(name, []).append(socket.inet_ntop(socket.AF_INET6, bytes.fromhex(address)))
     return found
 
 

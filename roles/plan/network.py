@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
+from roles.inventory.endpoint import endpoint
 from roles.inventory.errors import InputError
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def meeting_point(profile: Profile, hosts: Sequence[Host]) -> str | None:
     if is_loopback(address) and not all(host.lab and is_loopback(host.internal) for host in hosts):
         what = f"{hosts[0].name}: {address} is where every host finds itself, not where the others find node 0"
         raise InputError(what, do=f"give {hosts[0].name} internal: the address that {hosts[1].name} reaches it at")
-    return f"[{address}]:{profile.dist_port}" if ":" in address else f"{address}:{profile.dist_port}"
+    return endpoint(address, profile.dist_port)
 
 
 def is_loopback(address: str) -> bool:

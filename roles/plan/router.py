@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
+from roles.inventory.endpoint import url
 from roles.inventory.errors import InputError
 from roles.plan.plan import Plan
 from roles.plan.script import render
@@ -44,8 +45,7 @@ class RouterPlan:
 def url_of(replica: Plan) -> str:
     """Where other hosts reach a replica."""
     head = replica.nodes[0]
-    address = head.host.internal
-    return f"http://{f'[{address}]' if ':' in address else address}:{head.port}"
+    return url(head.host.internal, head.port)
 
 
 def plan_router(host: Host, replicas: Sequence[Plan], policy: str, port: int, venv: str | None = None) -> RouterPlan:

@@ -17,6 +17,7 @@ import tenacity
 from paramiko.ssh_exception import PasswordRequiredException, SSHException
 
 from roles.inventory import Host
+from roles.inventory.endpoint import endpoint
 from roles.inventory.errors import Unreachable
 from roles.remote import keys
 from roles.remote.explain import Place, TransientError, explained
@@ -112,7 +113,7 @@ def _open(connection: fabric.Connection, host: Host, name: str, timeout: float) 
     except Exception as error:
         place = Place(
             name=name,
-            where=f"{connection.host}:{connection.port}",
+            where=endpoint(connection.host, connection.port),
             address=connection.original_host,
             user=connection.user,
             key=host.key or "",

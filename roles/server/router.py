@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from roles.inventory import Host, Inventory
+from roles.inventory.endpoint import url
 from roles.inventory.errors import AllranksError, InputError, NeverUp, Refused
 from roles.ledger import Ledger, Record
 from roles.plan.router import GRACE, PROFILE, RouterPlan
@@ -169,10 +170,9 @@ def url_of_run(run: Standing, inventory: Inventory) -> str | None:
     if run.profile == PROFILE or port is None:
         return None
     try:
-        address = inventory.host(run.hosts[0]).internal
+        return url(inventory.host(run.hosts[0]).internal, port)
     except InputError:
         return None
-    return f"http://{f'[{address}]' if ':' in address else address}:{port}"
 
 
 def _port(remote: Remote, run: str) -> int | None:

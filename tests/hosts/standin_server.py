@@ -26,6 +26,7 @@ import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from socketserver import TCPServer
 from typing import Any
 
 LINES: dict[str, list[str]] = json.loads(Path(__file__).with_name("lines.json").read_text(encoding="utf-8"))
@@ -164,6 +165,17 @@ class Server(ThreadingHTTPServer):
 
     daemon_threads = True
     allow_reuse_address = True
+    address_family = socket.AF_INET6 if ":" in str(ARGS["host"]) else socket.AF_INET
+
+    def server_bind(self) -> None:
+        """Without HTTPServer's question to a name server."""
+        TCPServer.server_bind(self)
+        self.server_name, self.server_port = str(ARGS["host"]), PORT
+
+
+def spelled(address: object, port: int) -> str:
+    """As uvicorn writes it."""
+    return f"[{address}]:{port}" if ":" in str(address) else f"{address}:{port}"
 
 
 def listen(port: int) -> None:
@@ -285,7 +297,7 @@ def serve() -> None:
             say(LINES["taken"][0].replace("127.0.0.1", str(ARGS["host"])).replace("31016", str(PORT)))
             end(1)
     for line in LINES["bound"]:
-        say(line.replace("127.0.0.1:31004", f"{ARGS['host']}:{PORT}").replace("26768", str(os.getpid())))
+        say(line.replace("127.0.0.1:31004", spelled(ARGS["host"], PORT)).replace("26768", str(os.getpid())))
     hold("ready")
     time.sleep(0.1)
     READY.set()

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from roles.inventory.endpoint import url
 from roles.inventory.errors import Different, Lost, NeverUp, NotYet
 from roles.ledger import Ledger
 from roles.plan import Plan
@@ -58,7 +59,7 @@ def _print_report(out: Any, report: Report, ledger: Ledger, options: Options) ->
     name = report.plan.name
     if report.up:
         head = report.plan.nodes[0]
-        where = f"http://{head.host.address}:{head.port} on {', '.join(report.plan.hosts)}"
+        where = f"{url(head.host.address, head.port)} on {', '.join(report.plan.hosts)}"
         words.up(out, name, where, report.run, report.verdict, report.board, report.seconds)
     else:
         record = str(ledger.path(report.run))
@@ -73,7 +74,7 @@ def _report(report: Report) -> dict[str, Any]:
         "up": report.up,
         "already": report.already is not None,
         "hosts": list(report.plan.hosts),
-        "url": f"http://{head.host.address}:{head.port}",
+        "url": url(head.host.address, head.port),
         "seconds": round(report.seconds, 3),
         "verdict": None
         if verdict is None

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from roles.inventory import load
+from roles.inventory.endpoint import url
 from roles.inventory.errors import InputError, NoHost, SomeHosts
 from roles.ledger import Ledger
 from roles.plan import Plan
@@ -82,7 +83,7 @@ def _told(replica: Replica) -> dict[str, Any]:
         "outcome": replica.outcome,
         "ok": replica.up,
         "run": report.run if report else None,
-        "url": f"http://{head.host.address}:{head.port}",
+        "url": url(head.host.address, head.port),
         "seconds": round(replica.seconds, 3),
         "sentence": replica.sentence,
         "exit_code": getattr(replica.error, "exit_code", None),

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from roles.inventory import load
+from roles.inventory.endpoint import url
 from roles.inventory.errors import InputError
 from roles.ledger import Ledger
 from roles.plan.router import plan_router
@@ -46,13 +47,13 @@ def run(
 
 def _print(done: Routed, *, json: bool) -> None:
     plan = done.plan
-    url = f"http://{plan.host.address}:{plan.port}"
+    where = url(plan.host.address, plan.port)
     if json:
         print_json(
             {
                 "deployment": plan.name,
                 "run": done.run,
-                "url": url,
+                "url": where,
                 "policy": plan.policy,
                 "unchanged": done.unchanged,
                 "workers": list(done.workers),
@@ -62,7 +63,7 @@ def _print(done: Routed, *, json: bool) -> None:
         return
     out = console()
     what = "is up and unchanged" if done.unchanged else "is up"
-    out.print(f"{plan.name} {what}: {url}, {plan.policy}, run {done.run}")
+    out.print(f"{plan.name} {what}: {where}, {plan.policy}, run {done.run}")
     for worker in done.workers:
         out.print(f"  {worker['url']}  {'well' if worker['healthy'] else 'NOT well'}")
     for missing in done.missing:
