@@ -62,6 +62,11 @@ class Host(BaseModel):
     kind: Literal["lxc", "vm", "metal"] = Field(
         default="metal", description="LXC container, virtual machine or bare metal."
     )
+    sudo: Switch = Field(
+        default=False,
+        description="Log in as user, and do everything there as root by sudo without a password. "
+        "Not needed where the user itself may run the server.",
+    )
     workdir: HomePath = Field(default="~/.allranks", description="Folder on the host that allranks keeps its runs in.")
     venv: AbsolutePath | None = Field(
         default=None, description="Virtual environment on the host that SGLang is installed in."

@@ -44,7 +44,7 @@ def facts(request: Request, frames: Frames) -> None:
         shm_free_mib=_free("/dev/shm"),
         mem_available_mib=_memory(),
         bash=bool(which("bash") or os.path.exists("/bin/bash")),
-        kill_user_processes=kills_user_processes(uid),
+        kill_user_processes=kills_user_processes(int(os.environ.get("SUDO_UID") or uid)),  # the login's, not root's
         runs=runs,
         lease=lease,
     )

@@ -108,7 +108,7 @@ class Remote:
         channel = self.channel()
         # -I and -S: the program is the standard library's alone, whatever the host's environment says.
         python = f"exec {shlex.quote(self.host.python)} -I -S -c {shlex.quote(RUN)}"
-        command = f"{python} {remote_path(self.program())} serve"
+        command = self._as_root(f"{python} {remote_path(self.program())} serve")
         try:
             channel.exec_command(command)
             channel.sendall(line)
@@ -116,6 +116,12 @@ class Remote:
             if not channel.exit_status_ready():  # an early end (no Python, no program) is told by its status
                 raise Unreachable(f"{self.host.name}: connection lost: {error or 'closed'}") from error
         return channel
+
+    def _as_root(self, command: str) -> str:
+        """The command as it is, or by sudo: `~` is root's home then, and a lease still says where the login is from."""
+        if not self.host.sudo:
+            return command
+        return f'exec sudo -n -H env SSH_CONNECTION="$SSH_CONNECTION" sh -c {shlex.quote(command)}'
 
     def channel(self) -> paramiko.Channel:
         """A new session on the connection. Raises: Unreachable."""
@@ -177,6 +183,9 @@ class Remote:
         if status == -1:
             raise Unreachable(f"{self.host.name}: connection lost during {verb}")
         last = (said.strip().splitlines() or reader.noise or ["nothing"])[-1]
+        if last.startswith("sudo:"):
+            do = "allow it without one (NOPASSWD in its sudoers), or take `sudo` out of the inventory"
+            raise Refused(f"{self.host.name}: sudo -n does not work: {last[:300]}", do=do)
         raise AllranksError(
             f"{self.host.name}: {self.host.python} ended with status {status} during {verb}, saying: {last[:300]}",
             do="correct `python` in the inventory (3.8 or later is needed)" if status in (126, 127) else "",

@@ -20,7 +20,7 @@ from typing import Any
 from roles.lab.host import LabHost
 from tests.hosts import labs
 from tests.hosts.clone import Clone, Lines
-from tests.hosts.leftovers import leftovers
+from tests.hosts.leftovers import leftovers, since
 from tests.sglang.real import OPT, UP, generated, with_profiles
 
 PAIR = ("--host", "lab1,lab2", "--profile", "tiny-2node")
@@ -55,6 +55,7 @@ def one(clone: Clone, hosts: Sequence[LabHost]) -> dict[str, Any]:
     def step(name: str, began: float) -> None:
         took[name] = round(time.monotonic() - began, 2)
 
+    before = [leftovers(host) for host in hosts]
     began = time.monotonic()
     clone.ok("deploy", *PAIR, timeout=UP)
     step("deploy", began)
@@ -67,7 +68,8 @@ def one(clone: Clone, hosts: Sequence[LabHost]) -> dict[str, Any]:
     began = time.monotonic()
     clone.ok("teardown", timeout=120)
     step("teardown", began)
-    return {**took, "tokens": tokens, "left": [vars(leftovers(host)) for host in hosts]}
+    left = [since(was, leftovers(host)) for was, host in zip(before, hosts, strict=True)]
+    return {**took, "tokens": tokens, "left": left}
 
 
 def follow_both(clone: Clone, hosts: Sequence[LabHost]) -> None:
@@ -95,7 +97,7 @@ def table(made: Sequence[dict[str, Any]]) -> str:
         seconds = [row[name] for row in made]
         lines.append(f"{name} | {statistics.median(seconds):.1f} | {min(seconds):.1f} | {max(seconds):.1f}")
     left = [host for row in made for host in row["left"]]
-    lines.append("left on both hosts, all rounds: " + ", ".join(f"{sum(h[k] for h in left)} {k}" for k in left[0]))
+    lines.append("left on both hosts, all rounds: " + ", ".join(f"{sum(len(h[k]) for h in left)} {k}" for k in left[0]))
     return "\n".join(lines)
 
 
