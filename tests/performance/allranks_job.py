@@ -35,18 +35,23 @@ def job(inventory: Inventory, host: Host, nonce: str) -> str:
 
 
 def first_line(deployment: Deployment, run: Run, nonce: str) -> str:
-    """Follow until the run's own line has come."""
-    seen, said = threading.Event(), [""]
+    """Follow until the run's own line has come, and say so to the host."""
+    seen, noted, said = threading.Event(), threading.Event(), [""]
 
     def emit(frame: Frame) -> None:
         if frame["f"] == "log":
             said[0] += frame["text"]
             if f"ready {nonce}" in said[0]:
                 seen.set()
+        elif frame["f"] == "noted":
+            noted.set()
 
-    request = {**run.follow_request(deployment.plan.nodes[0]), "probe": None}
+    request = {**run.follow_request(deployment.plan.nodes[0]), "probe": None, "lease": deployment.lease.id}
     follower = Follower(deployment.remotes[0], request, emit).start()
     assert seen.wait(60), f"{deployment.plan.name}: no first line"
+    follower.tell({"c": "up"})  # as a deploy ends: the host writes it down and drops the lease
+    assert noted.wait(60), f"{deployment.plan.name}: not noted"
+    deployment.lease.given_back()
     follower.stop()
     return run.id
 
