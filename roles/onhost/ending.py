@@ -8,12 +8,13 @@ import time
 from typing import Any, Callable, List, Optional
 
 from . import gpu
+from .deaths import Deaths
 from .frames import Frames
 from .session import Process, Session
 from .signals import lives, send_signal
 from .state import Json, Run
 
-LOOK_EVERY = 0.03  # seconds
+LOOK_EVERY = 0.03  # seconds between two looks, unless the kernel tells of a death before
 LEADER_WAIT = 1.0  # seconds the shell gets to write the exit status down
 FALLING = 64  # MiB less than at the last look: the driver is still giving memory back
 
@@ -25,6 +26,7 @@ class Stop:
         self.run, self.frames, self.session = run, frames, Session(run)
         self.began, self._said, self._what = time.monotonic(), 0.0, ""
         self.killed: List[Json] = []
+        self._deaths, self._left = Deaths(), False
 
     def seconds(self) -> float:
         """Since the stop began."""
@@ -43,7 +45,7 @@ class Stop:
             if time.monotonic() >= end:
                 return False
             self.say(what)
-            time.sleep(every)
+            self._deaths.wait(every)
         return True
 
     def ask_main(self, grace: float) -> None:
@@ -51,6 +53,7 @@ class Stop:
         main = self.session.main()
         if main is None:
             return
+        self._deaths.watch(self.session.alive())
         with contextlib.suppress(PermissionError):
             send_signal(main, signal.SIGTERM)
         self.say("term main")
@@ -58,9 +61,10 @@ class Stop:
         self._leave_leader()
 
     def _leave_leader(self) -> None:
-        """The shell writes main's exit status and ends by itself, if it is let."""
+        """The shell writes main's exit status and ends by itself, if it is let (once): its `mv` is not to be killed."""
         leader = self.session.leader()
-        if leader and not (self.session.main() and lives(self.session.main())):
+        if leader and not self._left and not lives(self.session.main()):
+            self._left = True
             self.until("wait leader", lambda: not lives(leader), LEADER_WAIT)
 
     def kill_rest(self, wait: float) -> List[Process]:
@@ -69,20 +73,18 @@ class Stop:
         tried = set()
         while time.monotonic() < end:
             self.session.look()
+            self._deaths.watch(self.session.alive())
+            self._leave_leader()
             leader, alive = self.session.leader(), self.session.alive()
-            others = [p for p in alive if p is not leader]
             if not alive:
                 return []
-            if not others and leader:
-                self._leave_leader()
-                others = [leader] if lives(leader) else []
+            others = [p for p in alive if p is not leader] or ([leader] if leader else [])
             for process in others:
                 self.say("kill group")
                 if self._kill(process) and process.key not in tried:
                     tried.add(process.key)
                     self.killed.append({"pid": process.stat.pid, "title": process.title})
-            self.say("wait processes")
-            time.sleep(LOOK_EVERY)
+            self.until("wait processes", lambda gone=others: not any(map(lives, gone)), LOOK_EVERY)  # type: ignore[misc]
         self.session.look()
         return self.session.alive()
 

@@ -69,7 +69,8 @@ def test_a_group_that_ignores_sigterm_is_killed_after_the_grace(host: OnHost) ->
     started = host.start_server(options="--ignore-term")
     stopped = host.one("stop", "stopped", run="r1", grace=1, wait=10)
     assert 1 <= stopped["seconds"] < 4 and stopped["left"] == [] and not session_of(started)
-    assert {"sglang::scheduler_TP0", "sglang::scheduler_TP1"} <= {each["title"] for each in stopped["killed"]}
+    # Main is killed first; a rank that dies with it before its turn had not to be killed.
+    assert "standin.py" in stopped["killed"][0]["title"]
     assert stopped["exit"] == 137  # the shell was left to write it down
     assert "was sent SIGTERM" not in Path(started["log"]).read_text()
 
