@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from roles.check.echo import MISSING, echoed
+from roles.check.resolved import OWN_DECISION
 from roles.check.rewrites import REWRITES, reason
 from roles.plan import NodePlan, Plan
 from roles.plan.flags import known_releases, options_of
@@ -31,16 +34,27 @@ class Field:
     outcome: Outcome
     why: str = ""
 
+    def __str__(self) -> str:
+        if self.part == "settings":
+            why = f" ({self.why})" if self.why else ""
+            return f"{self.name}: asked {self.planned!r}, the server reports {self.running!r}{why}"
+        has = "it was started with" if self.part == "argv" else "it has"
+        return f"{self.name}: planned {self.planned!r}, {has} {self.running!r}"
 
-def settings(plan: Plan, told: Mapping[str, Any], version: str | None, given: Sequence[str]) -> list[Field]:
+
+def settings(
+    plan: Plan, told: Mapping[str, Any], version: str | None, given: Sequence[str], echo: str = ""
+) -> list[Field]:
     """Every flag of the plan, and what follows from its layout, beside the server's effective settings.
 
-    given: the argv that the server really had. Only what it was asked for can it have rewritten.
+    given: the argv that the server really had. Only what it was asked for can it have rewritten. echo: its log, for
+    what it does not report.
     """
     flags, had = asked_for(plan.nodes[0].argv, version), asked_for(given, version)
     asked = {**flags, **plan.expected}
     asked.pop("host", None)
-    rows = compare(asked, told)
+    more = {name: value for name in asked if name not in told and (value := echoed(echo, name)) is not MISSING}
+    rows = compare(asked, {**more, **told})
     same = {name for name in asked if had.get(name) == flags.get(name)}
     found = [
         _setting(plan, row.name, row.asked, row.effective, row.outcome, told if row.name in same else {})
@@ -57,19 +71,33 @@ def _switched_on(plan: Plan, told: Mapping[str, Any], had: Mapping[str, Any]) ->
 
 
 def _setting(plan: Plan, name: str, asked: Any, found: Any, outcome: str, told: Mapping[str, Any]) -> Field:
+    if outcome == "different" and alike(asked, found):
+        return Field("settings", name, asked, found, "same")
     if outcome == "different" and told and (why := reason(plan, name, asked, found, told)):
         return Field("settings", name, asked, found, "rewritten", why)
-    if outcome == "different" and _alike(asked, found):
-        return Field("settings", name, asked, found, "same")
+    if outcome == "different" and told and name in OWN_DECISION and name not in plan.expected:
+        return Field("settings", name, asked, found, "rewritten", "SGLang decides it by itself where it sees fit")
     return Field("settings", name, asked, found, outcome)  # type: ignore[arg-type]  # the same words
 
 
-def _alike(asked: Any, found: Any) -> bool:
-    """0.10 and 0.1 are the same setting."""
+def alike(asked: Any, found: Any) -> bool:
+    """0.10 and 0.1 are the same setting, so are a list and its words, and JSON and what it says."""
+    if isinstance(found, list | tuple):
+        words = asked if isinstance(asked, list) else [asked]
+        return [str(each) for each in found] == [str(each) for each in words]
     try:
-        return float(asked) == float(found)
+        one, other = float(asked), float(found)
+        return one == other
     except (TypeError, ValueError):
-        return False
+        return bool(_as_json(asked) == _as_json(found))
+
+
+def _as_json(value: Any) -> Any:
+    """What a text says as JSON; anything else is itself."""
+    try:
+        return json.loads(value)
+    except (TypeError, ValueError):
+        return value
 
 
 def asked_for(argv: Sequence[str], version: str | None) -> dict[str, Any]:
@@ -102,7 +130,7 @@ def argv(planned: Sequence[str], running: Sequence[str]) -> Iterator[Field]:
     """Each flag of either command line, with its values."""
     one, other = _by_flag(planned), _by_flag(running)
     for flag in dict.fromkeys([*one, *other]):
-        same = one.get(flag) == other.get(flag)
+        same = one.get(flag) == other.get(flag) or other.get(flag) == "***"  # what looks like a secret is not told
         yield Field("argv", flag, one.get(flag), other.get(flag), "same" if same else "different")
 
 

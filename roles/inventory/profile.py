@@ -101,6 +101,10 @@ class Profile(BaseModel):
         default=None, description="Virtual environment on the host, instead of the host's own."
     )
     sglang: Version | None = Field(default=None, description="SGLang version that must be installed.")
+    allow_different: tuple[VariableName, ...] = Field(
+        default=(),
+        description="Settings and variables that may run otherwise than planned, and it is called up all the same.",
+    )
     graphs: Switch | None = Field(
         default=None, description="Whether ranks capture CUDA graphs. Without it, told by the flags or by the log."
     )

@@ -10,6 +10,7 @@ from typing import Any, Callable, Optional
 from . import gpu
 from .commands import Commands
 from .frames import Frames
+from .given import Given
 from .probe import Probe
 from .problems import fault, from_os
 from .request import Lines, Request
@@ -31,6 +32,8 @@ class Follower:
     def __init__(self, request: Request, frames: Frames, lines: Lines) -> None:
         self.run: Run = Home(request.text("workdir")).run(request.run_id())
         self.request, self.frames, self.lines = request, frames, lines
+        asked = request.maybe("given", dict)
+        self.given = Given(asked.get("names", []), asked.get("secrets", [])) if asked else None
         self.commands = Commands(self.run, request.maybe("lease", str), self.send)
         self.over, self.ours = threading.Event(), threading.Event()  # the run has ended; its port is held by it
         self._wake_out, self._wake_in = os.pipe()
@@ -42,6 +45,11 @@ class Follower:
     def send(self, kind: str, **fields: Any) -> None:
         """A frame of this run."""
         self.frames.send(kind, run=self.run.id, **fields)
+        if kind == "procs" and self.given:
+            told = self.given.of(self.watch.main)
+            if told:
+                self.given = None
+                self.frames.send("given", run=self.run.id, **told)
 
     def start(self) -> None:
         """Begin what was asked for."""

@@ -101,10 +101,10 @@ def scan(numbers: Optional[Iterable[int]] = None) -> List[Stat]:
     return [found for found in map(stat, pids() if numbers is None else numbers) if found]
 
 
-def arguments(pid: int) -> List[str]:
-    """A process's arguments; one that renamed itself (setproctitle) has its title as the only one."""
+def arguments(pid: int, empty: bool = False) -> List[str]:
+    """A process's arguments; one that renamed itself (setproctitle) has its title alone. `empty`: empty ones too."""
     raw = (read(f"/proc/{pid}/cmdline", whole=False) or b"").decode("utf-8", "backslashreplace")
-    return [part for part in raw.split("\0") if part]
+    return [part for part in raw.split("\0")[: -1 if empty else None] if part or empty]
 
 
 def redact(args: List[str]) -> List[str]:

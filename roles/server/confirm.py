@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+from roles.check.asked import as_asked, expected
 from roles.remote import Frame
 from roles.server.closer import with_witnesses
 from roles.server.deployment import Deployment
@@ -27,7 +28,7 @@ def board_for(run: Run) -> Board:
         plan.ranks,
         layout=plan.profile.layout,
         nnodes=len(plan.nodes),
-        expected=plan.expected,
+        expected=expected(plan),
         graphs=plan.graphs,
         hosts=[node.host.name for node in plan.nodes],
         port=plan.nodes[0].port,
@@ -51,6 +52,8 @@ class Confirmation:
         """Watch until the verdict is final: up, failed, foreign, different, lost or stalled."""
         with self._following:
             verdict = self._until_final()
+            if verdict.kind == "up":
+                verdict = as_asked(self.run.plan, self.watcher.board, verdict, self._following.beginning())
             if verdict.kind == "up":
                 self._note_up()
                 verdict = self._still(verdict)

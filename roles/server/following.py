@@ -15,6 +15,7 @@ from roles.watch import Board, Change, Watcher, due
 
 TICK = 0.25  # seconds between looks at the clock when nothing comes
 BATCH = 500  # frames folded between two looks at the verdict
+BEGINNING = 1 << 20  # characters of a log in which the echo of the arguments is looked for
 LAST_WORDS = 1.0  # seconds that a failed run's log is still read, so that its record is whole
 
 OWN = ("lost_connection", "connected", "failed")  # frames made here: on this machine's clock already
@@ -43,6 +44,16 @@ class Log:
             if node not in self.files:
                 self.files[node] = (self.folder / f"node{node}.log").open("a", encoding="utf-8", errors="replace")
             self.files[node].write(frame["text"])
+
+    def beginning(self) -> str:
+        """The first part of node 0's log, in which the server repeats its arguments."""
+        if 0 in self.files:
+            self.files[0].flush()
+        try:
+            with (self.folder / "node0.log").open(encoding="utf-8", errors="replace") as file:
+                return file.read(BEGINNING)
+        except OSError:
+            return ""
 
     def close(self) -> None:
         """Flush and close them all."""
@@ -112,6 +123,10 @@ class Following:
             self._frames.put((node, frame))
 
         return emit
+
+    def beginning(self) -> str:
+        """The first part of node 0's log."""
+        return self._log.beginning()
 
     def tell(self, command: str) -> None:
         """Send a command to the program on every host."""

@@ -81,6 +81,7 @@ class Run:
             "from": offset,
             "port": node.port,
             "probe": probe if node.node == 0 else None,
+            "given": {"names": list(node.environment), "secrets": list(node.secrets)},
             "gpus": bool(node.gpus),
             "log": True,
             "watch": True,

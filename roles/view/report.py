@@ -21,6 +21,8 @@ def up(out: Console, name: str, where: str, run: str, verdict: Verdict, board: B
     _field(out, "since", f"{time.strftime('%Y-%m-%d %H:%M:%S')}, {ago(seconds)} after the command (run {run})")
     if stages := [f"{stage.name} {stage.seconds:.1f} s" for stage in durations(board)]:
         _field(out, "stages", ", ".join(stages))
+    for number, line in enumerate(verdict.rewritten):
+        _field(out, "" if number else "rewritten", line, "warn")
     if board.generation and board.generation.text:
         text = f"{board.generation.text.strip()[:80]!r} in {board.generation.seconds or 0:.1f} s"
         _field(out, "generation", text)

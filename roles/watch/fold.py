@@ -64,6 +64,10 @@ def _connected(board: Board, node: int, frame: Frame, at: float) -> Board:
     return _with_node(board, node, connected=True, lost_at=None, why="", moved=at)
 
 
+def _given(board: Board, node: int, frame: Frame, at: float) -> Board:
+    return _with_node(board, node, given={key: frame.get(key) for key in ("argv", "environ", "secrets")})
+
+
 def _with_node(board: Board, node: int, **changes: Any) -> Board:
     state: NodeState = replace(board.nodes[node], **changes)
     return replace(board, nodes={**board.nodes, node: state})
@@ -79,6 +83,7 @@ _FOLDS: dict[str, Callable[[Board, int, Frame, float], Board]] = {
     "generation": answers.generation,
     "exit": _exit,
     "disk": _disk,
+    "given": _given,
     "lost_connection": _lost,
     "connected": _connected,
 }

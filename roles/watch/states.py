@@ -86,6 +86,7 @@ class NodeState:
         default_factory=dict
     )  # CPU seconds of compilers by pid, at their last progress
     full: str = ""  # path of its log, while the file system below that is full
+    given: Mapping[str, Any] | None = None  # what main was started with: argv, environ, secrets
     strangers: frozenset[str] = frozenset()  # ranks in its log that the plan does not have
 
 

@@ -34,6 +34,7 @@ class Verdict:
     evidence: list[str] = field(default_factory=list)  # lines of the log
     missing: list[str] = field(default_factory=list)
     differences: list[str] = field(default_factory=list)
+    rewritten: list[str] = field(default_factory=list)  # settings that SGLang has changed, each with its reason
     witnesses: list[str] = field(default_factory=list)  # what the host says when it is asked closer
     id: str = ""  # row of the failures, or rank-died, main-killed, exit ...
 

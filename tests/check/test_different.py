@@ -25,7 +25,10 @@ OTHERWISE = [
     ("tp=2", "tp_size: asked 2, the server reports 1"),
     ("served_model_name=other", "served_model_name: asked 'other', the server reports 'tiny'"),
     ("port={other}", "port: asked {other}, the server reports {port}"),
+    ("environment.NCCL_DEBUG=WARN", "NCCL_DEBUG: planned 'WARN', it has None"),
 ]
+NOT_REPORTED = ("flags.watchdog_timeout=77", "--watchdog-timeout: planned '77', it was started with None")
+REPORTED = ("flags.max_total_tokens=4096", "max_total_tokens: asked '4096', the server reports 2048")
 
 
 def deployed(clone: Clone, planned: str) -> Verdict:
@@ -48,7 +51,7 @@ def _deployed(plan: Plan, root: Path) -> Verdict:
 
 
 @pytest.mark.hosts
-@pytest.mark.parametrize(("planned", "named"), OTHERWISE)
+@pytest.mark.parametrize(("planned", "named"), [*OTHERWISE, NOT_REPORTED])
 def test_what_runs_otherwise_is_named_field_by_field(clone: Clone, port: int, planned: str, named: str) -> None:
     clone.profile("small", port, layout={"tp": 1})
 
@@ -72,7 +75,7 @@ def real() -> Iterator[list[LabHost]]:
 
 @pytest.mark.sglang
 @pytest.mark.slow
-@pytest.mark.parametrize(("planned", "named"), OTHERWISE)
+@pytest.mark.parametrize(("planned", "named"), [*OTHERWISE, REPORTED])
 def test_the_real_sglang_is_called_different_too(
     real: list[LabHost], tmp_path: Path, port: int, planned: str, named: str
 ) -> None:

@@ -88,6 +88,7 @@ def _report(report: Report) -> dict[str, Any]:
             "evidence": list(verdict.evidence),
             "witnesses": list(verdict.witnesses),
             "missing": list(verdict.missing),
+            "rewritten": list(verdict.rewritten),
             "differences": [str(difference) for difference in verdict.differences],
         },
         "left": list(report.left),
