@@ -11,7 +11,7 @@ LISTENING = "0A"  # the state of a socket, as /proc/net/tcp writes it
 FILES = {
     "leases": "find /dev/shm/allranks-leases 2>/dev/null",
     # files of the work folder that are renamed or removed when all goes well
-    "temporary": "find /root/.allranks -name '*.new' -o -name '*.part' -o -name '.*-*' -o -name secrets.env 2>/dev/null",
+    "temporary": "find /root/.allranks -name '*.new' -o -name '*.part' -o -name '.*-*' -o -name secrets.env",
     "shm": "find /dev/shm -mindepth 1 -not -path '*allranks-leases*'; tail -n +2 /proc/sysvipc/shm",
     "tmp": "find /tmp -mindepth 1",
 }
