@@ -10,7 +10,7 @@ import pytest
 
 from roles.lab.host import LabHost
 from roles.lab.written import entry
-from tests.hosts import clock, seen
+from tests.hosts import clock, seen, six
 from tests.hosts.clone import Clone, Lines, finished
 from tests.hosts.reach import shell
 from tests.sglang.real import UP, Told, generated
@@ -208,3 +208,15 @@ def test_a_changed_host_key_of_node_1_is_refused_and_nothing_is_touched(
     assert "lab2: its host key CHANGED" in refused.err
     assert [seen.runs(host) for host in real] == [{}, {}]
     assert seen.onhosts(real[1]) == []
+
+
+def test_it_comes_up_over_ipv6_alone(pair: Clone, real: list[LabHost], tmp_path: Path) -> None:
+    with six.only_six(real, tmp_path) as ways:
+        pair.hosts({host.name: {**entry(host.folder, host), **ways[host.name]} for host in real})
+
+        up = pair.ok("deploy", *PAIR, "--set", "host=::", timeout=UP)
+
+        assert "is up: 4 ranks answered" in up.out and f"http://[{six.address(real[0])}]:{PORT}" in up.out
+        assert generated(real[0], PORT)["usage"]["completion_tokens"] == 8
+        pair.ok("teardown", timeout=120)
+        assert [seen.servers(host) for host in real] == [[], []]
