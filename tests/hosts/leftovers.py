@@ -26,7 +26,7 @@ def leftovers(host: LabHost) -> Found:
     return {
         "processes": {line for line in running if not any(own in line for own in OWN)},
         "ports": {str(port) for port in ports - {host.port}},
-        **{kind: set(shell(host, command).splitlines()) for kind, command in FILES.items()},
+        **{kind: set(shell(host, f"{command}; true").splitlines()) for kind, command in FILES.items()},
     }
 
 
