@@ -8,6 +8,7 @@ import time
 from typing import Callable, Optional
 
 from . import leases
+from .belongings import held
 from .problems import HostError
 from .record import note
 from .session import Session
@@ -60,5 +61,6 @@ class Commands:
         with contextlib.suppress(OSError):
             note(session)
             ranks = [{key: seat[key] for key in ("label", "title", "pid", "start")} for seat in session.ranks()]
-            self.run.write("up.json", {"t": round(time.time(), 3), "ranks": ranks})
+            files = held(process.stat.pid for process in session.alive())
+            self.run.write("up.json", {"t": round(time.time(), 3), "ranks": ranks, "files": files})
             self.send("noted", what="up")

@@ -11,6 +11,7 @@ import signal
 import time
 
 from . import leases, proc, sockets
+from .belongings import held, remove
 from .ending import Stop
 from .frames import Frames
 from .lease import under_lease
@@ -40,6 +41,7 @@ def stop(request: Request, frames: Frames) -> None:
 def _stop(work: Stop, grace: float, wait: float, kill: bool) -> None:
     run, left = work.run, []
     work.session.look()
+    files = held(process.stat.pid for process in work.session.alive())
     if work.session.alive():
         if not run.state.get("stopped"):
             with contextlib.suppress(OSError):  # a full disk must not keep a server running
@@ -52,6 +54,7 @@ def _stop(work: Stop, grace: float, wait: float, kill: bool) -> None:
     rows = [dict(p.row(), uid=proc.uid(p.stat.pid)) for p in left]
     done = {"seconds": work.seconds(), "killed": work.killed, "exit": run.exit_code(), "left": rows}
     if not left:
+        remove([*files, *(run.read("up.json").get("files") or [])])
         _close(run, done)
     port = run.state.get("port")
     work.frames.send("stopped", run=run.id, port_holder=sockets.holder(port) if port else None, **done)

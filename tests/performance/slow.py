@@ -1,7 +1,7 @@
 """Wall time of the commands on a line with 100 ms round trips, beside the same without it, with the stand-in server.
 
-Run it by hand, as root: `python -m tests.performance.slow`. Of a deploy the server's own load, from its start to its ready
-line, is taken off.
+Run it by hand, as root: `python -m tests.performance.slow`. Of a deploy the server's own load, from its start to its
+ready line, is taken off.
 """
 
 from __future__ import annotations

@@ -1,0 +1,85 @@
+"""Shared memory and sockets that a run's processes have made, so that they do not outlive them.
+
+SGLang ends its schedulers by SIGKILL where they do not meet in time, which over several nodes is the usual end: then
+their segments in /dev/shm stay, and the sockets in /tmp. What is removed was seen in the hands of the run's own
+processes, is the same file still, is ours, and nobody else has it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from typing import Dict, Iterable, List, Set
+
+from . import proc
+from .state import Json
+
+SHM = "/dev/shm/"
+DELETED = " (deleted)"
+
+
+def held(pids: Iterable[int]) -> List[Json]:
+    """Segments that these processes map, and sockets with a path that they hold: {path, dev, ino}."""
+    mine = list(pids)
+    bound = _bound()
+    paths = {path for pid in mine for path in (*_mapped(pid), *_sockets(pid, bound))}
+    return [row for path in sorted(paths) for row in _row(path)]
+
+
+def remove(rows: Iterable[Json]) -> List[str]:
+    """Remove those that are still what they were, and that no living process has; gives their paths."""
+    still = [row for row in rows if row in _row(str(row.get("path")))]
+    if not still:
+        return []
+    bound = _bound()
+    others: Set[str] = set()
+    for pid in proc.pids():
+        others.update(_mapped(pid))
+        others.update(_sockets(pid, bound))
+    gone = []
+    for row in still:
+        if row["path"] not in others:
+            with contextlib.suppress(OSError):
+                os.unlink(row["path"])
+                gone.append(str(row["path"]))
+    return gone
+
+
+def _row(path: str) -> List[Json]:
+    """The file as it is now, if it is one of ours to remove."""
+    try:
+        seen = os.lstat(path)
+    except (OSError, ValueError):
+        return []
+    kind = stat.S_ISREG(seen.st_mode) if path.startswith(SHM) else stat.S_ISSOCK(seen.st_mode)
+    return [{"path": path, "dev": seen.st_dev, "ino": seen.st_ino}] if kind and seen.st_uid == os.getuid() else []
+
+
+def _mapped(pid: int) -> Iterable[str]:
+    raw = proc.read(f"/proc/{pid}/maps") or b""
+    if SHM.encode() not in raw:
+        return
+    for line in raw.decode("utf-8", "surrogateescape").splitlines():
+        path = line.partition(SHM)[2]
+        if path and not path.endswith(DELETED):
+            yield SHM + path
+
+
+def _sockets(pid: int, bound: Dict[str, str]) -> Iterable[str]:
+    folder = f"/proc/{pid}/fd"
+    try:
+        numbers = os.listdir(folder) if bound else []
+    except OSError:
+        return
+    for number in numbers:
+        path = bound.get(proc.link(pid, f"fd/{number}") or "")
+        if path:
+            yield path
+
+
+def _bound() -> Dict[str, str]:
+    """`socket:[inode]` -> the path that it is bound to."""
+    rows = (proc.read("/proc/net/unix") or b"").decode("utf-8", "surrogateescape").splitlines()[1:]
+    found = [row.split(None, 7) for row in rows]
+    return {f"socket:[{words[6]}]": words[7] for words in found if len(words) > 7 and words[7].startswith("/")}
