@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import json
 import os
+import threading
 import time
 from typing import Any, Callable, Collection, Dict, Iterator, List, Optional, Tuple
 
@@ -19,7 +20,7 @@ def write(path: str, content: bytes, mode: int = 0o600, lasting: bool = True) ->
 
     `lasting`: it matters after a loss of power too (waiting for the disk takes 1 to 30 ms).
     """
-    beside = f"{path}.{os.getpid()}.new"
+    beside = f"{path}.{os.getpid()}-{threading.get_ident()}.new"  # two threads of a follower write ranks.json
     fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, mode)
     try:
         with os.fdopen(fd, "wb") as file:
