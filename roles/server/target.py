@@ -95,7 +95,7 @@ def meant(
             )
         record = next(record for record in records if record.deployment == chosen)
     if record is None:
-        raise _none(name)
+        raise _none(ledger, name)
     return [inventory.host(known) for known in record.hosts], name or record.deployment
 
 
@@ -110,7 +110,7 @@ def all_meant(inventory: Inventory, ledger: Ledger, host: str | None, name: str 
     if not records and name and "@" in name:
         return list(inventory.hosts(name.split("@", 1)[1])), [name]
     if not records:
-        raise _none(name)
+        raise _none(ledger, name)
     hosts = {known: inventory.host(known) for record in records for known in record.hosts}
     return list(hosts.values()), [name] if name else [record.deployment for record in records]
 
@@ -125,9 +125,19 @@ def _from_here(ledger: Ledger, name: str | None, *, ended: bool = False) -> list
     return [r for r in records if not name or name == r.deployment or r.run.startswith(name)]
 
 
-def _none(name: str | None) -> InputError:
-    what = f"no deployment {name}" if name else "no deployment"
-    return InputError(f"{what} was made from here", do="name one: --host HOST (inv status --all asks every host)")
+def _none(ledger: Ledger, name: str | None) -> InputError:
+    what, do = (
+        f"no deployment {name}" if name else "no deployment",
+        "name one: --host HOST (inv status --all asks every host)",
+    )
+    last = next((r for r in ledger.newest_first() if not name or name == r.deployment or r.run.startswith(name)), None)
+    if last is None:
+        return InputError(f"{what} was made from here", do=do)
+    how = (
+        f"{last.result}: {last.sentence}".partition("\n")[0] if last.sentence not in ("", last.result) else last.result
+    )
+    sentence = f"nothing is left of {last.deployment}, the last that was made from here (run {last.run}, {how})"
+    return InputError(sentence, do=f"inv history; or {do}")
 
 
 def distinct(inventory: Inventory) -> list[Host]:

@@ -106,7 +106,7 @@ def _bars(out: Console, stages: Mapping[str, float]) -> None:
     longest = max(stages.values(), default=0.0)
     for name, seconds in stages.items():
         bar = "━" * round(BAR * seconds / longest) if longest else ""
-        out.print(Text(f"  {name:<30}{seconds:>8.1f} s"), Text(f" {bar}" if bar else "", style="dim"))
+        out.print(Text(f"  {name:<30}{seconds:>8.1f} s") + Text(f"  {bar}" if bar else "", style="dim"))
 
 
 def _first(text: str) -> str:
