@@ -32,8 +32,8 @@ class Process(NamedTuple):
     def row(self) -> Json:
         """For a frame."""
         s, read = self.stat, None if self.stat.dead else proc.bytes_read(self.stat.pid)
-        return {"pid": s.pid, "ppid": s.ppid, "title": self.title, "state": s.state, "rss_mib": s.rss_mib,
-                "cpu_s": s.cpu_s, "read_bytes": read, "signal": s.signal}  # fmt: skip
+        return {"pid": s.pid, "ppid": s.ppid, "title": self.title, "state": s.state, "start": s.start,
+                "rss_mib": s.rss_mib, "cpu_s": s.cpu_s, "read_bytes": read, "signal": s.signal}  # fmt: skip
 
 
 class Session:

@@ -20,6 +20,7 @@ SCAN_MISSING = 0.2  # the same while a rank has not been seen yet: one that dies
 PORT_EVERY = 0.5  # seconds
 FULL = 64 * 1024  # bytes left on the log's disk that are as good as none
 TELL_EVERY = 2.0  # seconds after which memory and CPU time are told though nothing else has changed
+TELL_MISSING = 0.5  # the same while a rank has not been seen yet
 
 
 class Watch:
@@ -49,7 +50,8 @@ class Watch:
 
     def _look(self) -> bool:
         now = time.monotonic()
-        everywhere = now - self._scanned >= (SCAN_MISSING if self._missing() else SCAN_EVERY)
+        missing = self._missing()
+        everywhere = now - self._scanned >= (SCAN_MISSING if missing else SCAN_EVERY)
         self.session.look(everywhere)
         leader, self.main = self.session.leader(), self.session.main()
         if leader is None and not everywhere:  # before it is called the end: has anyone been overlooked?
@@ -67,7 +69,7 @@ class Watch:
             self.catch_up()
         self._living = living
         self._deaths.watch(alive)
-        self._tell(now, leader)
+        self._tell(now, leader, TELL_MISSING if missing else TELL_EVERY)
         if self.port and now - self._looked >= PORT_EVERY:
             self._looked = now
             self._look_at_port(self.port)
@@ -78,10 +80,10 @@ class Watch:
         titles = {p.title for p in self.session.processes}
         return any(rank["title"] not in titles for rank in self.session.run.state.get("ranks") or ())
 
-    def _tell(self, now: float, leader: Optional[Process]) -> None:
+    def _tell(self, now: float, leader: Optional[Process], patience: float) -> None:
         main = self.main.stat.pid if self.main else None
         seen = main, [(p.key, p.title, p.stat.ppid, p.stat.state in "ZXTt") for p in self.session.processes]
-        if seen != self._shown or now - self._told >= TELL_EVERY:
+        if seen != self._shown or now - self._told >= patience:
             self._shown, self._told = seen, now
             rows = [p.row() for p in self.session.processes]
             self.send("procs", main=main, leader=leader.stat.pid if leader else None, procs=rows)

@@ -11,14 +11,13 @@ from typing import Any, Protocol, TextIO
 
 from roles.inventory.errors import AllranksError
 from roles.remote import Follower, Frame, Remote
+from roles.server.clocks import Clocks
 from roles.watch import Board, Change, Watcher, due
 
 TICK = 0.25  # seconds between looks at the clock when nothing comes
 BATCH = 500  # frames folded between two looks at the verdict
 BEGINNING = 1 << 20  # characters of a log in which the echo of the arguments is looked for
 LAST_WORDS = 1.0  # seconds that a failed run's log is still read, so that its record is whole
-
-OWN = ("lost_connection", "connected", "failed")  # frames made here: on this machine's clock already
 
 
 class Observer(Protocol):
@@ -73,7 +72,7 @@ class Following:
     ) -> None:
         self.watcher, self._observer = watcher, observer
         self._frames: queue.Queue[tuple[int, Frame]] = queue.Queue(maxsize=10_000)
-        self._skew: dict[int, float] = {}
+        self._clocks = Clocks()
         self._log = Log(folder)
         self._names = {node: remote.host.name for node, remote, _ in nodes}
         self._followers = [Follower(remote, request, self._emit(node)) for node, remote, request in nodes]
@@ -114,13 +113,7 @@ class Following:
 
     def _emit(self, node: int) -> Callable[[Frame], None]:
         def emit(frame: Frame) -> None:
-            stamp = frame.get("t")
-            if isinstance(stamp, int | float) and frame["f"] not in OWN:
-                if frame["f"] == "hello":
-                    self._skew[node] = stamp - time.time()
-                    frame = {**frame, "skew": self._skew[node]}
-                frame = {**frame, "t": stamp - self._skew.get(node, 0.0)}
-            self._frames.put((node, frame))
+            self._frames.put((node, self._clocks.here(node, frame)))
 
         return emit
 

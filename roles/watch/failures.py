@@ -178,6 +178,15 @@ FAILURES = (
         "source",
     ),
     Failure(
+        "layout",
+        r"moe_dense_tp_size only supports|multi-node data-parallel replicas are not supported"
+        r"|is only supported on prefill nodes|not supported with pipeline parallelism|\(attn_cp_size must be 1\)",
+        "this release of SGLang does not support the layout: {line}",
+        "change the sizes, or leave out the flag that is named",
+        "hint",
+        "run, source",
+    ),
+    Failure(
         "context-length",
         r"User-specified context_length \((?P<asked>\d+)\) is greater than the derived context_length",
         "context-length {asked} is longer than the model's",
@@ -210,10 +219,11 @@ FAILURES = (
     ),
     Failure(
         "architecture",
-        r"Model architectures (?P<what>.*?) are not supported for now|has no SGLang? ?[Ii]mplementation",
+        r"Model architectures (?P<what>.*?) are not supported for now|has no SGLang? ?[Ii]mplementation"
+        r"|Cannot find model module\. '\w+' is not a registered model",
         "this SGLang does not know the model's architecture",
         "look for a failed import of that model above (a failed compile can stand behind it), else update SGLang",
-        seen="#9743",
+        seen="#9743, run",
     ),
     Failure(
         "quantization",

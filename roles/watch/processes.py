@@ -63,12 +63,13 @@ def _ranks(board: Board, node: int, rows: Mapping[int, Frame], at: float) -> Ite
         row = titled.get(rank) if row is None else row
         if row is not None and row.get("state") not in DEAD:
             yield rank, _alive(state, row, at)
-        elif state.pid is not None or row is not None:
+        elif state.pid is not None or rank in titled:
             yield rank, _dead(state, row, at, orphaned=orphaned)
 
 
-def _titled(board: Board, node: int, rows: Mapping[int, Frame]) -> dict[Rank, Frame]:
-    found: dict[Rank, Frame] = {}
+def _titled(board: Board, node: int, rows: Mapping[int, Frame]) -> dict[Rank, Frame | None]:
+    """The ranks that have, or had, a process; None: it is known to be gone."""
+    found: dict[Rank, Frame | None] = {}
     for row in rows.values():
         axes = title_axes(str(row.get("title") or ""))
         rank = seated(board, node, axes) if axes is not None else None

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from roles.watch.launchers import bare
 from roles.watch.layout import ECHO, echoed
 from roles.watch.weave import HEADS, oldest_first
 
@@ -27,7 +28,12 @@ class NodeLog:
 
 def node_logs(logs: Mapping[str, str]) -> list[NodeLog]:
     """The logs by node: as each one's echo of the arguments says; one without an echo is a further piece of another."""
-    texts = {name: oldest_first(text) for name, text in logs.items()}
+    texts = {
+        f"{name} ({who})" if len(parts) > 1 else name: oldest_first(part)
+        for name, text in logs.items()
+        for parts in [bare(text)]
+        for who, part in parts.items()
+    }
     numbers = {name: echoed(text) for name, text in texts.items()}
     nnodes = max((found.get("nnodes", 1) for found in numbers.values()), default=1)
     pieces: dict[int, list[str]] = {}

@@ -80,6 +80,10 @@ def lines() -> dict[str, list[str]]:
         "drain": [_text(line) for line in up[drain : drain + 2]],
         "crash_loading": loading[_find(loading, "kill_process_tree called") + 1 :],
         "crash_up": [_text(line) for line in _read("port-in-use")[-3:]],
+        "model_path": _from(_read("model-path-not-there"), "Traceback (most recent call last)"),
+        "arguments": _read("ambiguous-pp")[-1:],
+        "divide": _from(_read("tp3-heads-do-not-divide"), "Scheduler hit an exception"),
+        "warmup": _from(_read("tp1-proxy-catches-warmup"), "Initialization failed. warmup error"),
         "taken": _texts(_read("port-in-use"), "address already in use"),
         "dummy": _texts(_read("2node-tp2pp2-own-addresses-up.node1"), "Dummy health check server"),
     }
@@ -91,6 +95,10 @@ def _read(name: str) -> list[str]:
 
 def _find(found: list[str], words: str) -> int:
     return next(i for i, line in enumerate(found) if words in line)
+
+
+def _from(found: list[str], words: str) -> list[str]:
+    return found[_find(found, words) :]
 
 
 def _text(line: str) -> str:

@@ -10,6 +10,7 @@ It obeys these variables, so that a test needs no timing:
     STANDIN_SETTINGS  JSON laid over /server_info       STANDIN_CHATTER   seconds between two lines once it is up
     STANDIN_EXIT      ends with this status at once     STANDIN_DRIP      "1": one line in many writes of one byte
     STANDIN_PAUSE     from a rank's death to main's own end (1 s)
+    STANDIN_FAILS     "PLACE PART STATUS": at a place as above (or "start") says that part of real logs and ends so
 A hold ends when the file ~/go-PORT appears.
 """
 
@@ -64,9 +65,14 @@ def say(text: str, label: str = "") -> None:
 
 
 def hold(place: str) -> None:
-    """Wait here if that is asked for, until the test says go."""
+    """Wait here if that is asked for, until the test says go; fail here if that is."""
     while wish("HOLD") == place and not (Path.home() / f"go-{PORT}").exists():
         time.sleep(0.02)
+    failing, part, status = (wish("FAILS") or "  ").split(" ")
+    if failing == place:
+        for line in LINES[part]:
+            os.write(1, (line + "\n").encode())
+        end(int(status))
 
 
 def rename(title: str) -> None:
@@ -256,6 +262,7 @@ def main() -> None:
             say(line.partition("] ")[2])
         else:
             os.write(1, (line + "\n").encode())
+    hold("start")
     if wish("EXIT"):
         sys.exit(int(wish("EXIT")))
     if wish("DRIP"):

@@ -504,6 +504,21 @@ def test_a_rank_that_died_before_it_had_its_title_is_told_by_its_place_among_mai
     assert watched(on, [(0, {**frame, "procs": other})]).verdict(101.0).kind == "loading"  # not in the known order
 
 
+def test_a_rank_that_was_buried_unseen_is_missed_by_the_later_ones_that_are_there() -> None:
+    on = board()
+    main, tracker = proc(10, "python -m sglang.launch_server", ppid=9), proc(11, "[python]", ppid=1)
+    here = [proc(pid, f"sglang::scheduler_{axes}") for pid, axes in ((12, "PP0_TP0"), (13, "PP0_TP1"), (15, "PP1_TP1"))]
+    frame = {"f": "procs", "main": 10, "leader": 9}
+    first: dict[str, Any] = {**frame, "t": 100.0, "procs": [main, tracker, *here]}
+
+    once = watched(on, [(0, first)])
+    assert once.verdict(101.0).kind == "loading"  # it may have been overlooked: another look decides
+    importing = {**frame, "t": 101.0, "procs": [*first["procs"], proc(14, "python -m sglang.launch_server")]}
+    assert watched(once.board, [(0, importing)]).verdict(102.0).kind == "loading"
+    verdict = watched(once.board, [(0, {**first, "t": 101.0})]).verdict(102.0)
+    assert (verdict.kind, verdict.sentence) == ("failed", "PP1 TP0 on lab1 died before it said anything")
+
+
 def test_a_log_read_from_its_start_has_the_times_of_its_stamps() -> None:
     on = board(tp=1, pp=1)
     stamp = 1795963074.0  # 2026-11-29 14:37:54 UTC
