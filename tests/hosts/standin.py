@@ -82,7 +82,7 @@ def lines() -> dict[str, list[str]]:
         "crash_up": [_text(line) for line in _read("port-in-use")[-3:]],
         "model_path": _from(_read("model-path-not-there"), "Traceback (most recent call last)"),
         "arguments": _read("ambiguous-pp")[-1:],
-        "divide": _from(_read("tp3-heads-do-not-divide"), "Scheduler hit an exception"),
+        "divide": _from(_read("pp3-two-nodes-do-not-divide"), "Traceback (most recent call last)"),
         "warmup": _from(_read("tp1-proxy-catches-warmup"), "Initialization failed. warmup error"),
         "taken": _texts(_read("port-in-use"), "address already in use"),
         "dummy": _texts(_read("2node-tp2pp2-own-addresses-up.node1"), "Dummy health check server"),
