@@ -19,7 +19,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from roles.onhost.parser import HERE, RUN  # noqa: E402
+from roles.onhost.flags import HERE, RUN  # noqa: E402
 
 TABLE = ROOT / "roles/plan/flags/table.json"
 BUILT_WITH = ("msgspec", "packaging", "typing_extensions")  # what the parser of 0.5.20 and later is built out of

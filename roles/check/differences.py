@@ -12,7 +12,7 @@ from roles.check.resolved import OWN_DECISION
 from roles.check.rewrites import REWRITES, reason
 from roles.plan import NodePlan, Plan
 from roles.plan.flags import known_releases, options_of
-from roles.plan.flags.offline import flags_of
+from roles.plan.flags.offline import SHORTER, flags_of
 from roles.plan.flags.table import Options, neighbours
 from roles.plan.flags.words import Use, read
 from roles.watch.settings import compare
@@ -110,15 +110,6 @@ def asked_for(argv: Sequence[str], version: str | None) -> dict[str, Any]:
             name = SHORTER.get(name, name)
             asked[name] = (use.values[0] if len(use.values) == 1 else list(use.values)) if use.values else True
     return asked
-
-
-# Through 0.5.12 the parser's own name of these was the long one; the server reports the short one.
-SHORTER = {
-    "tensor_parallel_size": "tp_size",
-    "pipeline_parallel_size": "pp_size",
-    "data_parallel_size": "dp_size",
-    "expert_parallel_size": "ep_size",
-}
 
 
 def _options(version: str | None) -> Options:

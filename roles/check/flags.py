@@ -41,4 +41,4 @@ def _issues(node: Node, version: str, answer: Mapping[str, Any]) -> list[Issue]:
     else:
         return []
     taken = not answer.get("failed") and answer.get("error") is None
-    return [issue for issue in found if issue.level == "warning" or not taken]
+    return [issue for issue in found if issue.level == "warning" or issue.later or not taken]

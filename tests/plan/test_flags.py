@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
+import json
 from pathlib import Path
 
 import pytest
@@ -151,3 +153,34 @@ def test_words_are_read_as_argparse_reads_them(argv: list[str]) -> None:
 
     assert ours == wrong
     assert all(isinstance(use, Use) for use in uses) or wrong
+
+
+@pytest.mark.parametrize(
+    ("words", "version", "refused"),
+    [
+        (["--pp-size", "2", "--speculative-algorithm", "EAGLE"], "0.5.9", True),
+        (["--pp-size", "2", "--speculative-algorithm", "EAGLE"], "0.5.16", True),
+        (["--pp-size", "2", "--speculative-algorithm", "EAGLE"], "0.5.23", False),
+        (["--pp-size", "1", "--speculative-algorithm", "EAGLE"], "0.5.9", False),
+        (["--pp-size", "2", "--enable-mixed-chunk"], "0.5.9", True),
+        (["--pp-size", "2", "--enable-mixed-chunk"], "0.5.12", False),
+        (["--pipeline-parallel-size", "2", "--enable-mixed-chunk"], "0.5.9", True),
+        (["--attention-backend", "flex_attention", "--speculative-algorithm", "EAGLE"], "0.5.23", True),
+        (["--enable-hisparse", "--enable-mixed-chunk"], "0.5.23", True),
+    ],
+)
+def test_flags_that_exclude_each_other_in_a_release_are_refused(words: list[str], version: str, refused: bool) -> None:
+    found = [issue for issue in check(["--model-path", "m", *words], version) if issue.level == "refusal"]
+
+    assert [("exclude each other in" in issue.found) for issue in found] == ([True] if refused else [])
+
+
+def test_the_generator_writes_the_table_as_it_is() -> None:
+    place = Path(__file__).resolve().parents[2] / "scripts/flags.py"
+    spec = importlib.util.spec_from_file_location("flags_generator", place)
+    assert spec and spec.loader
+    generator = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(generator)
+
+    text = generator.TABLE.read_text()
+    assert generator.written(generator.expanded(json.loads(text))) == text

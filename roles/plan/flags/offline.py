@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from roles.inventory.errors import InputError
 from roles.inventory.nearest import did_you_mean
+from roles.plan.flags.exclusions import excluded
 from roles.plan.flags.history import absent
 from roles.plan.flags.table import Options, known_releases, neighbours, options_of
 from roles.plan.flags.words import Use, read
@@ -24,6 +25,7 @@ class Issue:
     flag: str
     found: str
     do: str
+    later: bool = False  # the parser takes it: SGLang's own checks do not
 
     def __str__(self) -> str:
         return f"{self.found}; {self.do}"
@@ -51,7 +53,7 @@ def check(argv: Sequence[str], version: str) -> list[Issue]:
             both = len(near) > 1 and all(any(other.flag == issue.flag for other in each) for each in found)
             level: Literal["refusal", "warning"] = issue.level if both else "warning"
             where = issue.found if both else f"{issue.found} (as in {release}; {version} is not in the table)"
-            told.setdefault((issue.flag, level), Issue(level, issue.flag, where, issue.do))
+            told.setdefault((issue.flag, level), replace(issue, level=level, found=where))
     return [*told.values(), *([_beyond(version, near)] if len(near) == 1 else [])]
 
 
@@ -72,7 +74,22 @@ def _beyond(version: str, near: Sequence[str]) -> Issue:
 
 def issues(argv: Sequence[str], version: str, options: Options) -> list[Issue]:
     """Hold words against exactly these options."""
-    return [issue for use in read(argv, options) for issue in _issues(use, version, options)]
+    uses = [use for use in read(argv, options) if isinstance(use, Use) and use.option]
+    asked = {SHORTER.get(use.option.dest, use.option.dest): use.values for use in uses if use.option}
+    together = [
+        Issue("refusal", one, f"{one} and {other} exclude each other in {version}", "leave one of them out", later=True)
+        for one, other in excluded(asked, version)
+    ]
+    return [issue for use in read(argv, options) for issue in _issues(use, version, options)] + together
+
+
+# Through 0.5.12 the parser's own name of these was the long one.
+SHORTER = {
+    "tensor_parallel_size": "tp_size",
+    "pipeline_parallel_size": "pp_size",
+    "data_parallel_size": "dp_size",
+    "expert_parallel_size": "ep_size",
+}
 
 
 def _issues(use: Use | str, version: str, options: Options) -> Iterator[Issue]:
