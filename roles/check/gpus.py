@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from roles.check.abilities import ANY, unable
 from roles.check.finding import Finding, Node, described, gib
 
 BASELINE_MIB = 2048  # of a GPU that others may use before it counts as taken
-# Flag value -> compute capabilities it is for, as SGLang's own checks and messages have them.
-QUANTIZATION = {"fp8": 8.9, "modelopt_fp8": 8.9, "modelopt_fp4": 10.0, "mxfp8": 10.0}
-ATTENTION = {"fa3": (8.0, 9.9), "flashmla": (9.0, 9.9), "trtllm_mha": (10.0, 11.9), "trtllm_mla": (10.0, 11.9),
-             "cutlass_mla": (10.0, 11.9)}  # fmt: skip
 
 
 def look(node: Node) -> Iterator[Finding]:
@@ -81,18 +78,13 @@ def _details(node: Node) -> Iterator[Finding]:
 
 
 def _able(node: Node, name: str, capability: float | None) -> Iterator[Finding]:
-    flags = node.plan.profile.flags
     if capability is None:
         return
-    quantization = str(flags.get("quantization"))
-    if capability < QUANTIZATION.get(quantization, 0):
-        what = f"{name} has compute capability {capability}, quantization {quantization}"
-        yield node.warning("gpu", what, "use another checkpoint or GPU", f"{QUANTIZATION[quantization]}")
-    for key in ("attention_backend", "decode_attention_backend", "prefill_attention_backend"):
-        least, most = ATTENTION.get(str(flags.get(key)), (0.0, 99.0))
-        if not least <= capability <= most:
-            what = f"{name} has compute capability {capability}, {key} {flags[key]}"
-            yield node.warning("gpu", what, "use flashinfer or triton", f"{least} to {most}")
+    version = (node.facts.get("venv") or {}).get("sglang")
+    for key, row in unable(node.plan.profile.flags, version, capability):
+        what = f"{name} has compute capability {capability}, {key} {row.value}"
+        do = "use another checkpoint or GPU" if key == "quantization" else "use flashinfer or triton"
+        yield node.warning("gpu", what, do, f"{row.least}" + (f" to {row.most}" if row.most < ANY else ""))
 
 
 def _fits(node: Node, there: Mapping[int, Mapping[str, Any]]) -> Iterator[Finding]:
@@ -103,9 +95,11 @@ def _fits(node: Node, there: Mapping[int, Mapping[str, Any]]) -> Iterator[Findin
         return
     each = size / 2**20 / (layout.tp * layout.pp)
     for gpu in node.node.gpus:
-        total = (there.get(gpu) or {}).get("total_mib")
-        if total and each > total:
-            what = f"the weights take about {gib(each)} a rank (an estimate), GPU {gpu} has {gib(total)}"
+        known = there.get(gpu) or {}
+        total, used = known.get("total_mib"), int(known.get("used_mib") or 0)
+        used = 0 if used > BASELINE_MIB else used  # more is ours and will be stopped, or refused already
+        if total and each > total - used:
+            what = f"the weights take about {gib(each)} a rank (an estimate), GPU {gpu} has {gib(total - used)} free"
             yield node.refusal("gpu", what, "use more GPUs, or a quantized checkpoint")
             return
 

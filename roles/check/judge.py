@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from roles.check import flags, gpus, login, model, network, ports, room, software, topology
+from roles.check import between, flags, gpus, login, model, network, ports, room, software, topology
 from roles.check.finding import Facts, Finding, Node
 from roles.inventory.errors import Refused
 from roles.plan import Plan
@@ -17,6 +17,7 @@ TOPICS: tuple[Callable[[Node], Iterator[Finding]], ...] = (
     model.look,
     gpus.look,
     topology.look,
+    between.look,
     room.look,
     network.look,
 )

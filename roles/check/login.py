@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from roles.check.finding import Finding, Node
 
+SESSIONS = 4  # on one connection: following, asking beside it, a file, and one to spare
 SKEW = 30.0  # seconds between this clock and a host's before it is said
 
 
@@ -15,7 +16,13 @@ def look(node: Node) -> Iterator[Finding]:
     user = facts.get("user") or "?"
     yield node.ok("login", f"answers as {user}, Python {facts.get('python')}, kernel {facts.get('kernel')}")
     yield from _shell(node)
-    if facts.get("sftp") is False and not facts.get("shell_noise"):
+    sessions = facts.get("sessions")
+    if sessions is not None and sessions + 1 < SESSIONS:
+        what = (
+            f"its sshd lets a connection have {sessions + 1} session{'s' if sessions else ''} at a time (MaxSessions)"
+        )
+        yield node.warning("sessions", what, "MaxSessions 10 (the default) in its sshd_config", str(SESSIONS))
+    elif facts.get("sftp") is False and not facts.get("shell_noise"):
         do = "nothing: allranks does without it; for scp enable `Subsystem sftp` in sshd_config"
         yield node.warning("sftp", "its sshd has no SFTP subsystem", do)
     if facts.get("kill_user_processes"):

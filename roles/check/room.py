@@ -82,9 +82,24 @@ def _memory(node: Node, memory: Mapping[str, Any]) -> Iterator[Finding]:
         if left is not None and left < RANK_MIB * ranks:
             what = f"{whose} has {gib(left)} of memory left for {ranks} ranks"
             yield node.warning("memory", what, "end what else uses it", gib(RANK_MIB * ranks))
+    yield from _weights(node, ranks, memory)
     if (pids := memory.get("pids_left")) is not None and pids < PROCESSES:
         what = f"its container may start only {pids} more processes and threads"
         yield node.warning("limits", what, "raise pids.max", str(PROCESSES))
+
+
+def _weights(node: Node, ranks: int, memory: Mapping[str, Any]) -> Iterator[Finding]:
+    """On a CPU the weights are in the host's memory; spread evenly, an estimate."""
+    size, layout = node.look("model").get("bytes"), node.plan.profile.layout
+    if not size or node.plan.profile.flags.get("device") != "cpu":
+        return
+    needed = size / 2**20 * ranks / (layout.tp * layout.pp)
+    for key, whose in (("available_mib", "the host"), ("group_left_mib", "its container (cgroup)")):
+        left = memory.get(key)
+        if left is not None and needed > left:
+            what = f"the weights take about {gib(needed)} there (an estimate), {whose} has {gib(left)} of memory left"
+            yield node.refusal("memory", what, "use a smaller or quantized checkpoint, or more hosts")
+            return
 
 
 def _limits(node: Node, places: Mapping[str, Any]) -> Iterator[Finding]:

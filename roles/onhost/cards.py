@@ -19,13 +19,15 @@ CUDA = r"CUDA (?:UMD )?Version:\s*([\d.]+)"
 
 
 class Cards:
-    """nvidia-smi at work, asked three things at once; read when everything else has been looked at."""
+    """nvidia-smi at work, asked four things at once; read when everything else has been looked at."""
 
     def __init__(self) -> None:
         self._details = gpu.query("gpu", ",".join(FIELDS))
         program = self._details.args[0] if self._details else None  # type: ignore[index]
+        self.there = program is not None
         self._links = _start([program, "topo", "-m"]) if program else None
         self._banner = _start([program]) if program else None
+        self._peers = _start([program, "topo", "-p2p", "r"]) if program else None
 
     def answer(self, runs: List[Json]) -> Json:
         """Everything; `runs`: to tell our own processes from others'."""
@@ -36,6 +38,7 @@ class Cards:
             "details": [_detail(row) for row in rows if len(row) == len(FIELDS)],
             "cuda": found.group(1) if found else None,
             "links": _text(self._links),
+            "peers": _text(self._peers),
             "openers": openers(runs) if nodes else [],
             "nodes": nodes,
             "virtualization": virtualization(),

@@ -40,6 +40,10 @@ class Look:
         told["places"] = places([*asked.many("folders", str), told["software"]["hub"]])
         told["nics"] = nics(asked.many("peers", dict), asked.maybe("internal", str))
         if self._cards:
+            if self._cards.there:
+                from .kernel_log import kernel_log
+
+                told["kernel"] = kernel_log()
             told["cards"] = self._cards.answer(runs)
         if self._flags:
             told["flags"] = self._flags.answer()

@@ -66,6 +66,22 @@ class Remote:
             sftp.close()
         return sftp is not None
 
+    def sessions(self, wanted: int) -> int:
+        """How many sessions of `wanted` its sshd lets this connection have at the same time (MaxSessions)."""
+        channels: list[paramiko.Channel] = []
+        try:
+            while len(channels) < wanted:
+                channels.append(self.connection().transport.open_session(timeout=self._timeout))
+        except paramiko.ChannelException:
+            pass
+        except (OSError, EOFError, paramiko.SSHException) as error:
+            raise Unreachable(f"{self.host.name}: connection lost: {error or 'closed'}") from error
+        finally:
+            for channel in channels:
+                with contextlib.suppress(Exception):
+                    channel.close()
+        return len(channels)
+
     def ask(self, verb: str, request: Mapping[str, Any], *, timeout: float = 60.0) -> list[Frame]:
         """Run a verb to its end and give its frames, without hello and end.
 

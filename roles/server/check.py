@@ -6,13 +6,15 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from roles.check import Facts, Finding, findings
+from roles.check import Facts, Finding, findings, login
 from roles.check.fixes import Fix, fixes
 from roles.inventory import Host
 from roles.inventory.errors import AllranksError, Unreachable
 from roles.plan import Plan
 from roles.remote import Outcome
 from roles.server.deployment import Deployment
+
+SESSIONS = login.SESSIONS - 1  # beside the one in which the on-host program waits
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,7 @@ def check(plan: Plan, *, accept_new: bool = False) -> Checked:
         now = time.time()
         for remote, outcome in zip(deployment.remotes, outcomes, strict=True):
             if outcome.value is not None:
+                outcome.value["sessions"] = remote.sessions(SESSIONS)
                 outcome.value["sftp"] = remote.has_sftp()
         ours = [run.run for run in deployment.runs(outcomes) if run.alive and run.deployment == plan.name]
         found = [_reached(node.host, outcome) for node, outcome in zip(plan.nodes, outcomes, strict=True)]

@@ -18,7 +18,7 @@ from tests.hosts.labs import disk
 from tests.hosts.reach import OWN_KEYS, add_user, second_sshd, shell
 
 pytestmark = pytest.mark.hosts
-TWO = {"layout": {"tp": 2, "pp": 2, "nnodes": 2}, "dist_port": 24500}
+TWO: dict[str, Any] = {"layout": {"tp": 2, "pp": 2, "nnodes": 2}, "dist_port": 24500}
 
 
 def only(found: list[dict[str, Any]]) -> dict[str, Any]:
@@ -275,6 +275,139 @@ def test_a_stranger_that_has_a_gpu_open_is_found_in_proc(clone: Clone, linked: l
     assert done.code == 3
     assert any("GPU 0 is open in pid" in finding["found"] and "sleep 300" in finding["found"] for finding in found)
     assert any("GPU 0 of the plan is not there" in finding["found"] for finding in found)
+
+
+def test_a_connection_that_may_have_one_session_only_is_said(clone: Clone, host: LabHost, tmp_path: Path) -> None:
+    with second_sshd(host, tmp_path, "MaxSessions 1") as way:
+        clone.hosts({"lab": {**entry(host.folder, host), **way}})
+        clone.inv("check", "--host", "lab", "--profile", "small")  # brings the program
+
+        done, found = check(clone)
+
+    assert (done.code, only(found)["topic"], only(found)["needed"]) == (0, "sessions", "4")
+    assert "lets a connection have 1 session at a time" in only(found)["found"]
+
+
+def test_a_virtual_environment_without_sglang_is_refused(clone: Clone, linked: list[LabHost]) -> None:
+    shell(linked[0], "mkdir -p /root/empty/bin && ln -s $(command -v python3) /root/empty/bin/python")
+    clone.hosts(linked, venv="/root/empty")
+
+    done, found = check(clone)
+
+    assert done.code == 3 and only(found)["found"] == "/root/empty/bin/python has no sglang"
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"), [("-n", 1000, "ulimit -n is at most"), ("-u", 900, "ulimit -u is at most")]
+)
+def test_a_low_limit_is_said(clone: Clone, host: LabHost, option: str, value: int, said: str) -> None:
+    (disk(host) / ".bashrc").write_text(f"ulimit {option} {value}\n")
+
+    done, found = check(clone)
+
+    assert (done.code, only(found)["topic"]) == (0, "limits")
+    assert f"{said} {value}" in only(found)["found"]
+
+
+def test_weights_that_the_memory_of_a_cpu_host_cannot_hold_are_refused(
+    clone: Clone, with_model: Callable[..., Path]
+) -> None:
+    shard = with_model(shards=1) / "model-00001-of-00001.safetensors"
+    size = 4 << 40  # of holes: nothing is written
+    head = provoke.safetensors("w0", 0)[8:].replace(b'"shape": [0]', b'"shape": [%d]' % size)
+    head = head.replace(b'"data_offsets": [0, 0]', b'"data_offsets": [0, %d]' % size)
+    with shard.open("wb") as file:
+        file.write(len(head).to_bytes(8, "little") + head)
+        file.truncate(8 + len(head) + size)
+
+    done, found = check(clone)
+
+    assert done.code == 3 and only(found)["topic"] == "memory"
+    assert "the weights take about 4096.0 GiB there (an estimate)" in only(found)["found"]
+
+
+def test_a_model_without_a_tokenizer_is_said(clone: Clone, with_model: Callable[..., Path]) -> None:
+    (with_model() / "tokenizer_config.json").unlink()
+
+    done, found = check(clone)
+
+    assert (done.code, only(found)["do"]) == (0, "copy it there, or set flags.tokenizer_path")
+
+
+def test_a_download_that_was_not_finished_is_said(clone: Clone, with_model: Callable[..., Path]) -> None:
+    (with_model() / "model-00003.safetensors.incomplete").touch()
+
+    done, found = check(clone)
+
+    assert done.code == 0 and "has unfinished downloads" in only(found)["found"]
+
+
+def test_a_model_without_its_config_is_refused(clone: Clone, with_model: Callable[..., Path]) -> None:
+    (with_model() / "config.json").write_text("{")
+
+    done, found = check(clone)
+
+    assert done.code == 3 and "has no readable config.json" in only(found)["found"]
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ({"num_hidden_layers": 1}, "the model has 1 layers for 2 pipeline stages"),
+        ({"num_key_value_heads": 3}, "3 key-value heads and 2 tensor ranks"),
+    ],
+)
+def test_what_the_layout_cannot_divide_is_refused(
+    clone: Clone, with_model: Callable[..., Path], config: dict[str, int], said: str
+) -> None:
+    with_model(**config)
+
+    done, found = check(clone)
+
+    assert done.code == 3 and said in only(found)["found"]
+
+
+@pytest.mark.parametrize(("offline", "code"), [("1", 3), ("0", 0)])
+def test_a_hub_model_that_is_not_in_the_cache_is_refused_only_offline(
+    clone: Clone, port: int, offline: str, code: int
+) -> None:
+    clone.profile("small", port, model="org/not-here", environment={"HF_HUB_OFFLINE": offline})
+
+    done, found = check(clone)
+
+    assert (done.code, only(found)["topic"]) == (code, "model")
+    assert ("HF_HUB_OFFLINE forbids" in only(found)["found"]) == (code == 3)
+
+
+def test_a_hub_model_in_the_cache_is_ok(clone: Clone, host: LabHost, port: int) -> None:
+    base = disk(host) / ".cache/huggingface/hub/models--org--tiny"
+    (base / "refs").mkdir(parents=True)
+    (base / "refs/main").write_text("c0ffee")
+    (base / "snapshots").mkdir()
+    provoke.model(host).rename(base / "snapshots/c0ffee")
+    clone.profile("small", port, model="org/tiny", flags={"device": "cpu"})
+
+    assert check(clone)[1] == []
+
+
+def test_nodes_with_different_models_are_refused(clone: Clone, linked: list[LabHost], port: int) -> None:
+    for heads, host in zip((8, 16), linked, strict=False):
+        provoke.model(host, num_attention_heads=heads)
+    clone.profile("small", port, model="/root/model", **{**TWO, "flags": {"device": "cpu"}})
+
+    done, found = check(clone, hosts="lab1,lab2")
+
+    assert done.code == 3 and "config.json differs between lab1, lab2" in only(found)["found"]
+
+
+def test_the_meeting_port_of_two_nodes_is_looked_at_too(clone: Clone, linked: list[LabHost], port: int) -> None:
+    clone.profile("small", port, **TWO)
+    provoke.listening(linked[0], TWO["dist_port"])
+
+    done, found = check(clone, hosts="lab1,lab2")
+
+    assert done.code == 3
+    assert only(found)["found"].startswith(f"SGLang's internal port {TWO['dist_port']} is held by pid")
 
 
 def test_two_clean_nodes_report_nothing_but_ok(clone: Clone, linked: list[LabHost], port: int) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from roles.check import Finding, findings
+from roles.check.abilities import unable
 from roles.check.drawing import draw
 from roles.inventory import load
 from roles.plan import Plan, plan_for
@@ -171,7 +172,7 @@ def test_memory_of_a_run_that_will_be_stopped_does_not_count(facts: dict[str, An
         ({"ecc_errors_uncorrected_volatile_total": "3"}, "warning", "3 uncorrected memory errors"),
         ({"mig_mode_current": "Enabled"}, "warning", "is divided (MIG)"),
         ({"power_limit": "300.00"}, "warning", "limited to 300 of 600 W"),
-        ({"compute_cap": "9.0"}, "warning", "compute capability 9.0, quantization modelopt_fp4"),
+        ({"compute_cap": "9.0"}, "warning", "compute capability 9.0, quantization modelopt_fp4"),  # in 0.5.9
     ],
 )
 def test_what_nvidia_smi_tells_of_a_gpu_is_held_against_the_plan(
@@ -184,12 +185,110 @@ def test_what_nvidia_smi_tells_of_a_gpu_is_held_against_the_plan(
     assert found.level == level and part in found.found
 
 
+def test_what_a_release_can_do_on_a_gpu_is_that_releases_own_word(facts: dict[str, Any]) -> None:
+    facts["look"]["cards"]["details"] = [details(gpu, compute_cap="9.0") for gpu in range(8)]
+    facts["venv"]["sglang"] = "0.5.23"
+
+    assert "gpu" not in {each.topic for each in check(plan("tp4pp2"), facts)}  # by Marlin since 0.5.16
+
+
+@pytest.mark.parametrize(
+    ("flag", "value", "version", "capability", "needed"),
+    [
+        ("quantization", "fp8", "0.5.9", 7.5, "8.0"),
+        ("quantization", "w8a8_fp8", "0.5.23", 8.0, "8.9"),
+        ("attention_backend", "fa3", "0.5.23", 12.0, "8.0 to 9.9"),
+        ("decode_attention_backend", "trtllm_mha", "0.5.9", 12.0, "10.0 to 10.9"),
+        ("decode_attention_backend", "trtllm_mha", "0.5.23", 12.0, ""),
+        ("prefill_attention_backend", "trtllm_mla", "0.5.9", 12.0, ""),
+        ("attention_backend", "flashmla", "0.5.9", 12.0, ""),  # no source tells
+    ],
+)
+def test_capabilities_are_those_of_sglangs_sources(
+    flag: str, value: str, version: str, capability: float, needed: str
+) -> None:
+    rows = [row for _, row in unable({flag: value}, version, capability)]
+
+    assert [f"{row.least}" + (f" to {row.most}" if row.most < 99 else "") for row in rows] == (
+        [needed] if needed else []
+    )
+
+
+def matrix(cell: str, other: str) -> str:
+    """As `nvidia-smi topo` prints one, with `other` between GPU 0 and GPU 1."""
+    names = [f"GPU{gpu}" for gpu in range(8)]
+    pair = {"GPU0", "GPU1"}
+    rows = [
+        "\t".join([" " + one, *("X" if one == two else other if {one, two} == pair else cell for two in names)])
+        for one in names
+    ]
+    return "\n".join(["\t".join([" ", *names]), *rows])
+
+
+def test_gpus_of_a_group_without_peer_access_are_named_with_the_reason(facts: dict[str, Any]) -> None:
+    facts["look"]["cards"]["peers"] = matrix("OK", "CNS")
+
+    (warning,) = check(plan("tp4pp2"), facts)
+
+    assert warning.topic == "p2p"
+    assert "GPU 0 and GPU 1 have no access to each other's memory: the chipset does not support it" in warning.found
+
+
+def test_gpus_that_never_talk_to_each_other_need_no_peer_access(facts: dict[str, Any]) -> None:
+    facts["look"]["cards"]["peers"] = matrix("OK", "CNS")
+    made = plan("tp4pp2", "layout.tp=1", "layout.pp=2", "gpus=[0,2]")
+
+    assert "p2p" not in {each.topic for each in check(made, facts)}
+
+
+@pytest.mark.parametrize(
+    ("virtualization", "link", "said"), [("none", "PHB", True), ("kvm", "PHB", False), ("none", "NV18", False)]
+)
+def test_an_iommu_between_gpus_on_pcie_is_said_on_bare_metal(
+    facts: dict[str, Any], virtualization: str, link: str, said: bool
+) -> None:
+    facts["look"]["cards"].update(iommu=True, virtualization=virtualization, peers=matrix("OK", "OK"))
+    facts["look"]["cards"]["links"] = matrix(link, link)
+
+    assert ("p2p" in {each.topic for each in check(plan("tp4pp2"), facts)}) == said
+
+
+def xid(number: int, bus: str, t: float = 900.0) -> dict[str, Any]:
+    return {"kind": "xid", "number": number, "name": f"PCI:0000:{bus}:00", "t": t, "text": ""}
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (xid(79, "11"), "XID 79 of GPU 1"),
+        (xid(31, "11"), ""),  # a program's own fault
+        (xid(79, "7f"), ""),  # another card
+        (xid(79, "11", 900.0 - 8 * 86400), ""),
+    ],
+)
+def test_an_xid_error_of_the_plans_gpus_is_said(facts: dict[str, Any], line: dict[str, Any], said: str) -> None:
+    facts["look"]["kernel"] = {"readable": True, "lines": [line]}
+
+    found = [each.found for each in check(plan("tp4pp2"), facts)]
+
+    assert [text.removeprefix("the kernel has said ") for text in found] == ([said] if said else [])
+
+
+def test_a_kernel_log_that_may_not_be_read_is_no_trouble_and_said_once(facts: dict[str, Any]) -> None:
+    facts["look"]["kernel"] = {"readable": False, "why": "Operation not permitted", "lines": []}
+
+    found = findings(plan("tp4pp2"), [facts], now=1000.0)
+
+    assert [each.level for each in found if each.topic == "xid"] == ["ok"]
+    assert any("XID errors are unknown" in each.found for each in found)
+
+
 def test_weights_that_cannot_fit_are_refused_as_an_estimate(facts: dict[str, Any]) -> None:
     facts["look"]["model"]["bytes"] = 1200 * 2**30
 
     (refusal,) = check(plan("tp4pp2"), facts)
 
-    assert "150.0 GiB a rank (an estimate), GPU 0 has 95.6 GiB" in refusal.found
+    assert "150.0 GiB a rank (an estimate), GPU 0 has 95.6 GiB free" in refusal.found
 
 
 def test_a_torch_for_a_newer_cuda_than_the_drivers_is_refused(facts: dict[str, Any]) -> None:
