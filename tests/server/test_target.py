@@ -86,3 +86,12 @@ def test_a_name_that_was_never_made_from_here_is_said_to_be_so(inventory: Invent
         meant(inventory, ledger, None, "tp9", nobody)
     with pytest.raises(InputError, match="no deployment was made from here"):
         all_meant(inventory, ledger, None, None)
+
+
+def test_where_all_was_stopped_the_last_run_and_how_it_went_are_named(inventory: Inventory, ledger: Ledger) -> None:
+    note(ledger, "2026-1", "tp2@a", "up")
+    ledger.close("2026-1", "lost", "TP1 on a died\nand more", 2.0)
+    ledger.stop("2026-1", "stopped", 3.0)
+
+    with pytest.raises(InputError, match=r"nothing is left of tp2@a.*\(run 2026-1, lost: TP1 on a died\)"):
+        all_meant(inventory, ledger, None, None)
