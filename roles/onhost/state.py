@@ -20,7 +20,7 @@ def write(path: str, content: bytes, mode: int = 0o600, lasting: bool = True) ->
 
     `lasting`: it matters after a loss of power too (waiting for the disk takes 1 to 30 ms).
     """
-    beside = f"{path}.{os.getpid()}-{threading.get_ident()}.new"  # two threads of a follower write ranks.json
+    beside = f"{path}.{os.getpid()}-{threading.get_ident()}.new"  # a follower's threads write ranks.json both
     fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, mode)
     try:
         with os.fdopen(fd, "wb") as file:
