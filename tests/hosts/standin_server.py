@@ -5,7 +5,7 @@ renames itself, stays in main's session and dies with main; main alone listens o
 ready; SIGTERM to main drains; a scheduler's death ends it all. Nodes above 0 ignore SIGTERM and end with node 0.
 
 It obeys these variables, so that a test needs no timing:
-    STANDIN_SECONDS   from start to ready (0.5)         STANDIN_HOLD      waits at: loading, bind, ready
+    STANDIN_SECONDS   from start to ready (0.5)         STANDIN_HOLD      waits at: loading, bind, ready, word
     STANDIN_DEAF      "1": ignores SIGTERM              STANDIN_UNBOUND   "1": never listens, says ready all the same
     STANDIN_SETTINGS  JSON laid over /server_info       STANDIN_CHATTER   seconds between two lines once it is up
     STANDIN_EXIT      ends with this status at once     STANDIN_DRIP      "1": one line in many writes of one byte
@@ -308,6 +308,7 @@ def serve() -> None:
     hold("ready")
     time.sleep(0.1)
     READY.set()
+    hold("word")  # it answers, and has not said so yet
     say(LINES["ready"][0])
 
 
