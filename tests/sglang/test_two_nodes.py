@@ -214,7 +214,7 @@ def test_it_comes_up_over_ipv6_alone(pair: Clone, real: list[LabHost], tmp_path:
     with six.only_six(real, tmp_path) as ways:
         pair.hosts({host.name: {**entry(host.folder, host), **ways[host.name]} for host in real})
 
-        up = pair.ok("deploy", *PAIR, "--set", "host=::", timeout=UP)
+        up = pair.ok("deploy", *PAIR, "--set", 'host="::"', timeout=UP)
 
         assert "is up: 4 ranks answered" in up.out and f"http://[{six.address(real[0])}]:{PORT}" in up.out
         assert generated(real[0], PORT)["usage"]["completion_tokens"] == 8
