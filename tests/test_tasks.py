@@ -82,7 +82,7 @@ def test_bash_completes_the_commands_and_their_options(clone: Clone) -> None:
         (("show", "--host", "gpu-1", "--profile", "smal"), ("no profile 'smal'", "did you mean small?")),
         (("show", "--host", "gpu1", "--profile", "small"), ("no host 'gpu1'", "did you mean gpu-1?")),
         (("show", "--host", "lab", "--profile", "small"), ("no host 'lab'", "inv lab.up")),
-        (("show", "--host", "gpu-1,gpu-2", "--profile", "small"), ("nnodes",)),
+        (("show", "--host", "gpu-1,gpu-2", "--profile", "small", "--set", "nnodes=1"), ("gpu-1, gpu-2", "--replicas")),
         (("status",), ("no deployment was made from here", "--host HOST")),
         (("logs",), ("no deployment was made from here",)),
         (("teardown",), ("no deployment was made from here",)),

@@ -45,7 +45,9 @@ class Layout(BaseModel):
         default=1, description="Data parallel replicas; with flags.enable_dp_attention, attention groups."
     )
     ep: Count = Field(default=1, description="Expert parallel size; a divisor of tp.")
-    nnodes: Count = Field(default=1, description="Hosts that one deployment is spread over.")
+    nnodes: Count = Field(
+        default=1, description="Hosts that one deployment is spread over. Without it as many as are named."
+    )
 
 
 class Timeouts(BaseModel):

@@ -16,7 +16,7 @@ from roles.plan.network import between_nodes, http_ports, meeting_point, needed_
 from roles.plan.plan import NodePlan, Plan, Seat
 from roles.plan.refuse import check
 from roles.plan.script import render
-from roles.plan.topology import Place, expert_parallel, places, title
+from roles.plan.topology import Place, expert_parallel, places, spread, title
 
 if TYPE_CHECKING:
     from roles.inventory.host import Host
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 def plan_for(profile: Profile, hosts: Sequence[Host], name: str | None = None) -> Plan:
     """The plan of a deployment: `hosts` are its nodes, node 0 first. Raises InputError for what can never start."""
+    profile = spread(profile, len(hosts))
     check(profile, hosts)
     name = _name(profile, hosts, name)
     ranks = places(profile)

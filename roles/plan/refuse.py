@@ -26,7 +26,7 @@ def _number_of_hosts(profile: Profile, hosts: Sequence[Host]) -> None:
         return
     if nodes == 1 and len(hosts) > 1:
         what = f"profile {profile.name} is for one host, {len(hosts)} were given ({given})"
-        raise InputError(what, do=f"name one, or spread it over all: --set nnodes={len(hosts)}")
+        raise InputError(what, do="name one, or --replicas for a deployment on each")
     what = f"profile {profile.name}: layout.nnodes is {nodes}, {len(hosts)} hosts were given ({given})"
     raise InputError(what, do=f"give {nodes} hosts, node 0 first")
 

@@ -68,6 +68,14 @@ def title(profile: Profile, rank: Rank) -> str:
     return "_".join(["sglang::scheduler", *(f"{axis}{place}" for axis, place, size in axes if size > 1)])
 
 
+def spread(profile: Profile, hosts: int) -> Profile:
+    """A profile that does not say `nnodes` is spread over as many hosts as it is given, if its ranks can be."""
+    layout = profile.layout
+    if hosts < 2 or "nnodes" in layout.model_fields_set or (layout.tp * layout.pp) % hosts:
+        return profile
+    return profile.model_copy(update={"layout": layout.model_copy(update={"nnodes": hosts})})
+
+
 def expert_parallel(profile: Profile) -> int:
     """The expert parallel size that SGLang will use."""
     backend = profile.flags.get("moe_a2a_backend")

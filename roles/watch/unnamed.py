@@ -33,6 +33,8 @@ def _by_order(board: Board, node: int, rows: Mapping[int, Frame], unseen: list[R
     seats = [state.rank for state in board.ranks.values() if state.node == node]
     own = _title(rows.get(main or 0, {}))
     children = [row for row in sorted(rows.values(), key=_age) if row.get("ppid") == main and _spawned(row, own)]
+    if not any(_is_spawned(row) for row in children):
+        return {}  # while it imports, main runs small programs too: one that is not installed dies as a fork of main
     titled = [seated(board, node, axes) for row in children if (axes := title_axes(_title(row))) is not None]
     if any(rank not in seats for rank in titled) or titled != [rank for rank in seats if rank in titled]:
         return {}  # another release, another order: better no name than a wrong one
@@ -55,11 +57,16 @@ def _age(row: Frame) -> tuple[int, int]:
     return int(row.get("start") or 0), int(row["pid"])
 
 
+def _is_spawned(row: Frame) -> bool:
+    """Whether it surely is one of those that main has spawned."""
+    return SPAWNED in _title(row) or title_axes(_title(row)) is not None
+
+
 def _spawned(row: Frame, main: str) -> bool:
     """A child that is a scheduler, or may become or have been one: forks have main's own title at first."""
     title = _title(row)
     nameless = title.startswith(("[py", "[pt_main", NAMELESS))
-    return title_axes(title) is not None or SPAWNED in title or nameless or bool(main and title == main)
+    return _is_spawned(row) or nameless or bool(main and title == main)
 
 
 def _title(row: Frame) -> str:

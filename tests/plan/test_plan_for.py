@@ -155,9 +155,24 @@ def test_hosts_that_cannot_be_the_nodes_are_refused(hosts: list[Host], message: 
     assert refusal(profile(layout={"tp": 2, "nnodes": 2}), *hosts) == message
 
 
-def test_several_hosts_for_a_profile_of_one_are_answered_with_the_way_out() -> None:
-    assert refusal(profile(), host("a"), host("b")) == (
-        "profile p is for one host, 2 were given (a, b); name one, or spread it over all: --set nnodes=2"
+def test_a_profile_without_nnodes_is_spread_over_the_hosts_it_is_given() -> None:
+    plan = plan_for(profile(layout={"tp": 2, "pp": 2}), [host("a"), host("b")])
+
+    assert [(seat.label, seat.host) for seat in plan.ranks] == [
+        ("PP0 TP0", "a"),
+        ("PP0 TP1", "a"),
+        ("PP1 TP0", "b"),
+        ("PP1 TP1", "b"),
+    ]
+    assert plan.expected["nnodes"] == 2
+
+
+@pytest.mark.parametrize("layout", [{}, {"tp": 3}, {"tp": 2, "nnodes": 1}])
+def test_several_hosts_for_a_profile_that_cannot_be_spread_are_answered_with_the_way_out(
+    layout: dict[str, int],
+) -> None:
+    assert refusal(profile(layout=layout), host("a"), host("b")) == (
+        "profile p is for one host, 2 were given (a, b); name one, or --replicas for a deployment on each"
     )
 
 

@@ -38,9 +38,9 @@ print(urllib.request.urlopen(request, timeout=120).read().decode())
 """
 
 
-def generated(host: LabHost, port: int) -> dict[str, Any]:
+def generated(host: LabHost, port: int, address: str = "127.0.0.1") -> dict[str, Any]:
     """A real completion of eight tokens, asked for on the host itself."""
-    done = host.exec(["python3", "-c", ASK, f"http://127.0.0.1:{port}"])
+    done = host.exec(["python3", "-c", ASK, f"http://{address}:{port}"])
     assert done.returncode == 0, done.stderr
     answer: dict[str, Any] = json.loads(done.stdout)
     return answer

@@ -217,6 +217,6 @@ def test_it_comes_up_over_ipv6_alone(pair: Clone, real: list[LabHost], tmp_path:
         up = pair.ok("deploy", *PAIR, "--set", 'host="::"', timeout=UP)
 
         assert "is up: 4 ranks answered" in up.out and f"http://[{six.address(real[0])}]:{PORT}" in up.out
-        assert generated(real[0], PORT)["usage"]["completion_tokens"] == 8
+        assert generated(real[0], PORT, "[::1]")["usage"]["completion_tokens"] == 8
         pair.ok("teardown", timeout=120)
         assert [seen.servers(host) for host in real] == [[], []]

@@ -519,6 +519,15 @@ def test_a_rank_that_was_buried_unseen_is_missed_by_the_later_ones_that_are_ther
     assert (verdict.kind, verdict.sentence) == ("failed", "PP1 TP0 on lab1 died before it said anything")
 
 
+def test_a_small_program_that_main_cannot_run_while_it_imports_is_no_dead_rank() -> None:
+    # seen with 0.5.23: a program that is not installed (nvidia-smi) ends as a fork of main, a zombie for a moment
+    on = board(tp=1, pp=1)
+    main = proc(10, "python -m sglang.launch_server", ppid=9)
+    frame = {"f": "procs", "t": 100.0, "main": 10, "leader": 9, "procs": [main, proc(11, "[python]", "Z")]}
+
+    assert watched(on, [(0, frame)]).verdict(101.0).kind == "loading"
+
+
 def test_a_log_read_from_its_start_has_the_times_of_its_stamps() -> None:
     on = board(tp=1, pp=1)
     stamp = 1795963074.0  # 2026-11-29 14:37:54 UTC
