@@ -29,6 +29,7 @@ _FROZEN = ConfigDict(frozen=True, extra="forbid")
 Variable = Annotated[VariableName, AfterValidator(check_reaches)]
 PlainVariable = Annotated[Variable, AfterValidator(check_variable)]
 # check_server_args refuses a colon in the served name: it separates LoRA adapters.
+StageName = Literal["waiting", "starting", "distributed", "loading", "loaded", "memory", "capturing", "ready"]
 LimitName = Literal["nofile", "nproc", "memlock", "stack", "core", "as", "fsize"]
 Limit = Annotated[int, Strict(), Field(ge=0, le=2**53)] | Literal["unlimited"]
 ServedName = Annotated[OneLine, Shape("[^:]+", "a name without ':'")]
@@ -62,6 +63,9 @@ class Timeouts(BaseModel):
         default=600, description="Seconds for the first generation (kernels may be compiled in it)."
     )
     stall: Seconds = Field(default=1800, description="Seconds without any sign of a rank before it is called stalled.")
+    stages: dict[StageName, Seconds] = Field(
+        default={}, description="The same for single stages, by name, where they need another limit."
+    )
 
 
 class Profile(BaseModel):

@@ -39,6 +39,7 @@ def board_of(run: Standing, summaries: Mapping[int, dict[str, Any]]) -> Board:
         hosts=list(run.hosts),
         port=port_of(summaries[0]),
         up_at=run.up,
+        stalls=(plan.get("timeouts") or {}).get("stages"),
     )
     return _known(board, run.up, summaries) if run.up else board
 

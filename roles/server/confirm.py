@@ -32,6 +32,7 @@ def board_for(run: Run) -> Board:
         graphs=plan.graphs,
         hosts=[node.host.name for node in plan.nodes],
         port=plan.nodes[0].port,
+        stalls={str(stage): seconds for stage, seconds in plan.profile.timeouts.stages.items()},
     )
 
 

@@ -14,6 +14,7 @@ from roles.server.severed import Severed
 from roles.server.standing import Standing
 from roles.server.target import Hosts
 from roles.watch import Board, Verdict, Watcher
+from roles.watch.verdict import STALL
 
 ENDS = ("lost", "failed", "foreign")
 WELL = ("up", "loading")
@@ -41,7 +42,8 @@ class Watch:
         self._remotes = [remote for remote, _ in nodes.values()]
         self._following = Following(self.watcher, requests, observer, folder)
         self._severed = Severed({node: remote for node, remote, _ in requests}, observer.step)
-        self._said = ""
+        timeouts = (nodes[0][1].get("plan") or {}).get("timeouts") or {}
+        self._said, self._stall = "", float(timeouts.get("stall") or STALL)
 
     def until_lost(self) -> Verdict:
         """Watch until it is lost (or, when it was loading, has failed). For ever, if all goes well."""
@@ -59,15 +61,17 @@ class Watch:
         raise AssertionError("the changes never end")
 
     def _judged(self, board: Board, now: float) -> Verdict:
-        verdict = self.watcher.verdict(now)
+        verdict = self.watcher.verdict(now, self._stall)
         if verdict.kind in ENDS or all(node.connected for node in board.nodes.values()):
             return verdict
         return self._severed.verdict(board, now) or abandoned(board, now) or verdict
 
     def _tell(self, verdict: Verdict) -> None:
         """Say when it stops or begins to be well, once. What only is not probed yet is no news."""
-        if verdict.kind == "disconnected" or (verdict.kind == "stalled" and self.watcher.board.generation is None):
-            return  # the first is among the changes already
+        board = self.watcher.board
+        unasked = verdict.kind == "stalled" and board.up_at is not None and board.generation is None
+        if verdict.kind == "disconnected" or unasked:  # the first is among the changes already
+            return
         said = "well" if verdict.kind in WELL else verdict.sentence
         if said != self._said:
             if said != "well" or self._said:

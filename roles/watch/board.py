@@ -42,6 +42,7 @@ class Board:
     port: int | None
     http: bool = True  # whether it is to answer HTTP (False: only a log is read)
     quiet: bool = False  # its log level hides all milestones: processes and HTTP must do
+    stalls: Mapping[str, float] = field(default_factory=dict)  # seconds by stage, where it has a limit of its own
     started: float | None = None
     latest: float = 0.0  # time of the newest frame
     up_at: float | None = None
@@ -86,6 +87,7 @@ def expect(
     http: bool = True,
     started: float | None = None,
     up_at: float | None = None,
+    stalls: Mapping[str, float] | None = None,
 ) -> Board:
     """The board of a run from which nothing has been heard yet. `up_at`: it was confirmed up then."""
     names = {seat.node: seat.host for seat in seats} | dict(enumerate(hosts))
@@ -99,6 +101,7 @@ def expect(
         port=port,
         http=http,
         quiet=str(wanted.get("log_level", "info")).lower() in ("warning", "error", "critical"),
+        stalls=dict(stalls or {}),
         started=started,
         up_at=up_at,
     )

@@ -29,15 +29,21 @@ def silent_for(board: Board, now: float) -> float:
     return max(0.0, now - last)
 
 
+def limit(board: Board, stall: float) -> float:
+    """Seconds without any sign that are too many: those of the stage in which the slowest rank is, else `stall`."""
+    waiting = behind(board)
+    return board.stalls.get(_slowest(waiting)[0].stage.value, stall) if waiting else stall
+
+
 def progress_sentence(board: Board, lacking: Sequence[str]) -> str:
-    """How far it is: `loading: 3 of 4 ranks have printed memory pool; PP1 TP0 on lab is at weights loading`."""
+    """How far it is, who is behind, by how much, and what that stage usually waits for."""
     waiting, stopped = behind(board), _stopped(board)
     if stopped:
         return f"loading: {_names(stopped)} is stopped by a signal; kill -CONT {stopped[0].pid} there wakes it"
     if waiting and not board.quiet:
         done = len(board.ranks) - len(waiting)
         head = f"loading: {done} of {len(board.ranks)} ranks have reached {board.last_milestone.value}"
-        return f"{head}; {_who_is_where(board, waiting)}"
+        return f"{head}; {_who_is_where(board, waiting)}{_lag(board, waiting)}{_reason(waiting)}"
     return f"loading: waiting for {lacking[0]}" if lacking else "loading"
 
 
@@ -57,9 +63,21 @@ def stall_sentence(board: Board, now: float, lacking: Sequence[str]) -> str:
         return (
             f"nothing has moved for {silence}: all ranks are ready, waiting for {lacking[0] if lacking else 'nothing'}"
         )
+    return f"nothing has moved for {silence}: {_who_is_where(board, waiting)}{_reason(waiting)}"
+
+
+def _lag(board: Board, waiting: Sequence[RankState]) -> str:
+    """By how much: ` for 40 s, the first at memory pool`."""
+    slowest, first = _slowest(waiting), max(board.ranks.values(), key=_distance)
+    since = min((state.since for state in slowest if state.since is not None), default=None)
+    parts = [f" for {_minutes(board.latest - since)}"] if since is not None and board.latest - since >= 1 else [""]
+    parts += [f"the first at {first.milestone}"] if _distance(first) > _distance(slowest[0]) else []
+    return ", ".join(parts)
+
+
+def _reason(waiting: Sequence[RankState]) -> str:
     reason = WAITS_FOR.get(_slowest(waiting)[0].stage, "")
-    tail = f"; this stage waits for {reason}" if reason else ""
-    return f"nothing has moved for {silence}: {_who_is_where(board, waiting)}{tail}"
+    return f"; this stage waits for {reason}" if reason else ""
 
 
 def _stopped(board: Board) -> list[RankState]:

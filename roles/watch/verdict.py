@@ -9,7 +9,7 @@ from typing import Literal
 from roles.watch.blame import blame, ended_at
 from roles.watch.board import Board
 from roles.watch.conditions import behind, differences, missing
-from roles.watch.stall import progress_sentence, silent_for, stall_sentence
+from roles.watch.stall import limit, progress_sentence, silent_for, stall_sentence
 from roles.watch.states import Stage
 from roles.watch.suspects import Blame
 
@@ -67,7 +67,7 @@ def verdict(board: Board, now: float, stall: float = STALL) -> Verdict:
         return Verdict("up", _up(board))
     if different and (not lacking or board.generation is not None or board.elsewhere):
         return _different(board, [str(setting) for setting in different], lacking)
-    if (was_up and board.health is not None) or silent_for(board, now) > stall:
+    if (was_up and board.health is not None) or silent_for(board, now) > limit(board, stall):
         return Verdict("stalled", stall_sentence(board, now, lacking), missing=lacking, host=_slowest(board))
     return Verdict("loading", progress_sentence(board, lacking), missing=lacking, host=_slowest(board))
 

@@ -155,3 +155,21 @@ def test_a_host_that_was_restarted_is_a_loss_told_as_that(up: Clone, hosts: list
     code, last = watching.end()
     assert (code, last["id"], last["host"]) == (6, "restarted", "lab2")
     assert last["sentence"] == "lab2 was restarted: nothing of the server is left on it"
+
+
+def test_a_stall_while_it_loads_is_said_and_waited_through(clone: Clone, hosts: list[LabHost], port: int) -> None:
+    stages = {"loading": 2, "starting": 600}
+    layout = {"tp": 2, "pp": 2, "nnodes": 2}
+    environment = {"STANDIN_HOLD": "loading"}
+    clone.profile("two", port, layout=layout, environment=environment, timeouts={"stop": 5, "stages": stages})
+    deployed = clone.inv("deploy", "--host", "lab1,lab2", "--profile", "two", "--json")
+    assert deployed.code == 7 and deployed.json["verdict"]["kind"] == "stalled", deployed.said
+
+    watching = watching_two(clone)
+    said = watching.until("nothing has moved for")["text"]
+    for host in hosts:
+        (disk(host) / f"go-{port}").touch()
+
+    assert "behind at: weights loading" in said
+    watching.until("generation: 200")
+    assert watching.process.poll() is None

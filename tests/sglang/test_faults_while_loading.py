@@ -45,6 +45,30 @@ def test_a_rank_killed_while_loading_is_named_with_its_signal(clone: Clone, real
     assert nothing_is_left(real[0])
 
 
+def importing(host: LabHost) -> list[int]:
+    """Main's spawned children that have no title yet, the oldest first: the schedulers in their order, and no more."""
+    found = [pid for pid, argv in seen.processes(host).items() if any("multiprocessing.spawn" in word for word in argv)]
+    return sorted(found)
+
+
+@pytest.mark.parametrize("titled", [False, True], ids=["before it has its title", "as soon as it has its title"])
+def test_a_rank_killed_before_anybody_has_seen_it_is_named_by_its_place(
+    clone: Clone, real: list[LabHost], titled: bool
+) -> None:
+    running = loading(clone.profile("two", PORT, **two()), until="main started")
+    eventually(lambda: len(importing(real[0])) >= 2, UP)
+    if titled:
+        eventually(lambda: ["sglang::scheduler_TP1"] in seen.servers(real[0]), UP)
+
+    killed = seen.kill(seen.titled(real[0], "sglang::scheduler_TP1") if titled else importing(real[0])[1])
+    sentence = running.until("TP1 on lab died", SOON)
+    assert took("rank killed unseen", killed) < SOON
+
+    assert "killed by SIGKILL" in sentence
+    assert finished(running.process, 90).code == 5
+    assert nothing_is_left(real[0])
+
+
 def test_main_killed_while_loading_is_named(clone: Clone, real: list[LabHost]) -> None:
     running = loading(clone.profile("two", PORT, **two()))
 

@@ -102,6 +102,17 @@ def test_a_rank_of_the_second_node_is_missed_by_name_and_host() -> None:
     assert "PP1 TP1 on lab2 behind at: weights loaded" in verdict.sentence
 
 
+def test_loading_says_who_is_behind_whom_by_how_much_and_what_that_waits_for() -> None:
+    on = board(tp=2, pp=1)
+    bar = log("Loading safetensors checkpoint shards:  40% Completed | 2/5 [00:03<00:04]\n", 140.0)
+    frames = [(0, log(milestones("TP1"))), (0, log(milestones("TP0", upto="Load weight begin"))), (0, bar)]
+
+    assert watched(on, frames).verdict(140.0).sentence == (
+        "loading: 1 of 2 ranks have reached memory pool; TP0 on lab1 behind at: weights loading (2 of 5 shards) "
+        "for 40 s, the first at memory pool; this stage waits for the disk or the network that the weights come from"
+    )
+
+
 @pytest.mark.parametrize(
     "changed",
     [{"tp_size": 1}, {"pp_size": 1}, {"nnodes": 2}, {"model_path": "/else"}, {"served_model_name": "x"}, {"port": 1}],
@@ -347,6 +358,17 @@ def test_any_progress_pushes_the_stall_on(sign: dict[str, Any]) -> None:
     watcher = watched(on, [(0, procs(on)), (0, log(milestones("PP1 TP1", upto="Load weight begin"))), (0, sign)])
 
     assert watcher.verdict(400.0, stall=60).kind == "loading"
+
+
+def test_each_stage_can_have_a_stall_limit_of_its_own() -> None:
+    on = replace(board(tp=1, pp=1), stalls={"loading": 500.0})
+    loading, met = (
+        [(0, procs(on)), (0, log(milestones("", upto=upto)))] for upto in ("Load weight b", "Init parallel e")
+    )
+
+    assert watched(on, loading).verdict(400.0, stall=60).kind == "loading"
+    assert watched(on, loading).verdict(700.0, stall=60).kind == "stalled"
+    assert watched(on, met).verdict(400.0, stall=60).kind == "stalled"
 
 
 @pytest.mark.parametrize(("cpu_s", "kind"), [(9.0, "loading"), (5.1, "stalled")], ids=["works", "hangs"])
