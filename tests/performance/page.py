@@ -19,6 +19,8 @@ def table(results: Samples) -> str:
         lines += ["| tool | wall s, median (min, max) | CPU s here | × raw ssh |", "|---|---|---|---|"]
         base = tools.get("raw ssh")
         for name, samples in tools.items():
+            if not samples:
+                continue
             walls = [wall for wall, _ in samples]
             cpu = statistics.median(cpu for _, cpu in samples)
             ratio = ""

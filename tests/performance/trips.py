@@ -19,8 +19,9 @@ from roles.plan import plan_for
 from roles.server.deployment import Deployment
 from roles.server.run import Run, new_id
 from tests.hosts import labs
-from tests.hosts.reach import inventory_host, shell
-from tests.performance.bench import PROFILE, STANDIN
+from tests.hosts.reach import shell
+from tests.performance import plain
+from tests.performance.bench import STANDIN
 from tests.performance.delay import relayed
 
 DELAY = 0.05  # seconds each way
@@ -61,19 +62,13 @@ def main() -> None:
     """A line for each kind of start."""
     with labs.made("trips", 1) as (lab,), tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        (root / "inventory/profiles").mkdir(parents=True)
-        (root / "inventory/hosts.yml").write_text("hosts: {}\ngroups: {}\n")
-        (root / "inventory/profiles/bench.yml").write_text(PROFILE)
-        shell(
-            lab,
-            "mkdir -p /root/model /root/server/bin /root/server/lib/python3.11/site-packages/sglang-0.5.23.dist-info",
-        )
-        shell(lab, "cat >/root/server/bin/python; chmod 755 /root/server/bin/python", text=STANDIN)
+        plain.inventory(root)
+        plain.furnished(lab, STANDIN)
 
         def take(delay: float) -> float:
             with relayed((lab.address, lab.port), delay) as port:
                 known = {"known_hosts": str(root / "known"), "proxy_command": None}
-                host = inventory_host(lab, address="127.0.0.1", port=port, venv="/root/server", **known)
+                host = plain.host_of(lab, address="127.0.0.1", port=port, **known)
                 return seconds(root, lab, host, open_already=kind.startswith("on a"))
 
         for kind, before in KINDS.items():
