@@ -7,7 +7,7 @@ import logging
 import random
 import threading
 import time
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from roles.remote.explain import Place, TransientError, explained
 from roles.remote.wire import Piped, Wire
 
 CONNECT_TIMEOUT = 10.0  # seconds until a host that does not answer is called unreachable
+STARTUPS = 8  # logins begun at once at one sshd, which drops some from 10 on (MaxStartups); it hears later of their end
 KEEPALIVE = 15  # seconds between SSH keepalives, so that a NAT or firewall keeps an idle connection
 
 # Paramiko logs what it raises too; where nobody has set up logging, Python would print that with its traceback.
@@ -97,7 +98,18 @@ def _open(connection: fabric.Connection, host: Host, name: str, timeout: float) 
     if isinstance(jump, fabric.Connection):
         via = host.via
         _open(jump, via or host, f"{name}: jump host {via.name if via else jump.original_host}", timeout)
-    proxy: Piped | None = None
+    with _logins(connection.host, connection.port):
+        _open_one(connection, host, name, timeout)
+
+
+@cache
+def _logins(address: str, port: int) -> threading.BoundedSemaphore:
+    """One for each sshd: a jump host is logged in to once for each host behind it."""
+    return threading.BoundedSemaphore(STARTUPS)
+
+
+def _open_one(connection: fabric.Connection, host: Host, name: str, timeout: float) -> None:
+    jump, proxy = connection.gateway, None
     began = time.monotonic()
     try:
         if isinstance(jump, str):

@@ -18,7 +18,7 @@ from roles.lab.host import LabHost
 from roles.lab.keys import known_hosts_line, make_key
 from roles.remote import Remote, each
 from tests.hosts.clone import Clone, eventually
-from tests.hosts.reach import SECOND, facts, inventory_host, second_sshd
+from tests.hosts.reach import SECOND, facts, inventory_host, second_sshd, shell
 
 pytestmark = pytest.mark.hosts
 
@@ -275,3 +275,14 @@ def test_a_fleet_that_connects_at_once_gets_through_a_small_sshd(linked: list[La
         target = inventory_host(host, **there)
         outcomes = each(range(8), lambda _: facts(target))
     assert [str(outcome.error) for outcome in outcomes if outcome.error] == []
+
+
+def test_no_more_logins_are_begun_at_one_jump_host_than_its_sshd_takes(linked: list[LabHost], tmp_path: Path) -> None:
+    jump = linked[0]
+    with second_sshd(jump, tmp_path, "MaxStartups 10:100:10") as there:
+        way = inventory_host(jump, **there)
+        target = inventory_host(linked[1], jump="lab1", via=way)
+        outcomes = each(range(25), lambda _: facts(target))
+        log = shell(jump, "cat /var/log/second.log")
+    assert [str(outcome.error) for outcome in outcomes if outcome.error] == []
+    assert "MaxStartups" not in log, log
