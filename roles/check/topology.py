@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from roles.check.finding import Finding, Node
+from roles.plan.groups import groups
 from roles.plan.links import links_of
 
 
@@ -16,16 +17,14 @@ def look(node: Node) -> Iterator[Finding]:
     if not any(numa.get(seat.gpu) is not None for seat in seats if seat.gpu is not None):
         return
     links = links_of(node.look("cards").get("links") or "")
-    groups: dict[tuple[int, int], list[int]] = {}
-    for seat in seats:
-        groups.setdefault((seat.rank.dp, seat.rank.pp), []).append(seat.gpu or 0)
-    crossing = {
-        key: gpus
-        for key, gpus in groups.items()
-        if len({numa.get(gpu) for gpu in gpus}) > 1 and not all_linked(gpus, links)
-    }
+    together = [
+        [node.node.gpus[rank] for rank in group.ranks]
+        for group in groups(node.plan, node.node)
+        if group.what == "all_reduce"
+    ]
+    crossing = [gpus for gpus in together if len({numa.get(gpu) for gpu in gpus}) > 1 and not all_linked(gpus, links)]
     if crossing:
-        yield _crosses(node, next(iter(crossing.values())), numa)
+        yield _crosses(node, crossing[0], numa)
     else:
         yield node.ok("topology", "no tensor-parallel group crosses NUMA nodes without NVLink")
     yield from _misplaced(node, numa)

@@ -117,6 +117,12 @@ def test_a_group_that_crosses_numa_nodes_is_warned_about_with_the_layout_that_do
     assert warning.do == "--set tp=4 --set pp=2 stays within each"
 
 
+def test_attention_dp_splits_no_group_as_far_as_the_links_go(facts: dict[str, Any]) -> None:
+    made = plan("tp8", "layout.dp=8", "flags.enable_dp_attention=true")
+
+    assert "topology" in {finding.topic for finding in check(made, facts)}
+
+
 def test_gpus_that_could_be_chosen_on_one_numa_node_are_named(facts: dict[str, Any]) -> None:
     made = plan("tp4pp2", "layout.pp=1", "gpus=[2,3,4,5]")
 
