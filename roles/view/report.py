@@ -12,6 +12,7 @@ from rich.text import Text
 
 from roles.view.console import ago, console
 from roles.watch import Board, Verdict, durations
+from roles.watch.effective import effective, stages
 
 
 def up(out: Console, name: str, where: str, run: str, verdict: Verdict, board: Board, seconds: float) -> None:
@@ -23,10 +24,38 @@ def up(out: Console, name: str, where: str, run: str, verdict: Verdict, board: B
         _field(out, "stages", ", ".join(stages))
     for number, line in enumerate(verdict.rewritten):
         _field(out, "" if number else "rewritten", line, "warn")
+    for title, text in (("memory", memory_of(board)), ("serves", serves(board))):
+        if text:
+            _field(out, title, text)
     if board.generation and board.generation.text:
         text = f"{board.generation.text.strip()[:80]!r} in {board.generation.seconds or 0:.1f} s"
         _field(out, "generation", text)
     next_commands(out)
+
+
+def memory_of(board: Board) -> str:
+    """What a rank takes: of its GPU, else of its host; by stage, since stages differ."""
+    told = [
+        f"{stage} {least:,}{f' to {most:,}' if most != least else ''} MiB".strip()
+        for stage, least, most in stages(board)
+    ]
+    whose = "its GPU" if any(state.gpu is not None for state in board.ranks.values()) else "its host's memory"
+    return f"{', '.join(told)} a rank, of {whose}" if told else ""
+
+
+def serves(board: Board) -> str:
+    """As the scheduler has it now: what was asked for may have been more."""
+    has = effective(board)
+    told = [
+        f"{has[key]:,} {words}"
+        for key, words in (
+            ("kv_tokens", "tokens of KV cache"),
+            ("max_running_requests", "requests at a time"),
+            ("max_input_tokens", "tokens of input"),
+        )
+        if has[key] is not None
+    ]
+    return ", ".join(told)
 
 
 def _field(out: Console, title: str, text: str, style: str = "") -> None:

@@ -14,9 +14,11 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from roles.check import findings, question
+from roles.check.fixes import fixes
 from roles.inventory import load
 from roles.inventory.errors import AllranksError
 from roles.plan import plan_for
+from roles.plan.groups import groups
 from roles.view.show import as_json, show
 
 TEXT = st.sampled_from(
@@ -43,6 +45,8 @@ PROFILE = st.fixed_dictionaries(
         "gpus": st.lists(st.integers(-1, 9), max_size=4) | ANY,
         "sglang": st.sampled_from(["0.5.9", "0.5.23", "0.5.99", "0.1", "main"]) | ANY,
         "log": ANY,
+        "limits": st.dictionaries(st.sampled_from(["nofile", "as", "x"]), st.integers(-1, 9) | ANY, max_size=2) | ANY,
+        "allow_different": st.lists(TEXT, max_size=2) | ANY,
         "timeouts": ANY,
         "unknown": ANY,
     },
@@ -73,6 +77,8 @@ NEARLY = st.fixed_dictionaries(
         "flags": st.dictionaries(FLAGS.filter(lambda flag: flag != "tp_size"), SCALAR, max_size=2),
         "extra_args": st.lists(st.sampled_from(["--context", "5", "--disable-radix-cache", "--x=1"]), max_size=3),
         "environment": st.dictionaries(st.sampled_from(["A", "NCCL_DEBUG"]), st.text(max_size=5), max_size=2),
+        "limits": st.dictionaries(st.sampled_from(["nofile", "as"]), st.sampled_from([1, "unlimited"]), max_size=2),
+        "allow_different": st.lists(st.sampled_from(["tp_size", "A"]), max_size=2),
         "sglang": st.sampled_from(["0.5.9", "0.5.23", "0.5.99", "0.1"]),
     },
 )
@@ -92,6 +98,7 @@ def tried(profile: dict[str, Any], hosts: dict[str, Any], named: str) -> bool:
             assert str(error).strip() and "Traceback" not in str(error)
             return False
     assert show(made, color=False) and as_json(made)
+    assert all(list(groups(made, node)) is not None for node in made.nodes)
     return all(json.dumps(question(made, node)) for node in made.nodes)
 
 
@@ -115,10 +122,17 @@ def test_nearly_right_ones_give_a_plan_or_an_error_in_words(
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=QUIET)
-@given(st.dictionaries(st.sampled_from(["software", "flags", "model", "nics"]), st.just({}) | st.none(), max_size=4))
+@given(
+    st.dictionaries(
+        st.sampled_from(["software", "flags", "model", "nics", "cards", "kernel", "places"]),
+        st.just({}) | st.none(),
+        max_size=7,
+    )
+)
 def test_a_host_that_tells_only_some_of_it_is_judged_all_the_same(parts: dict[str, Any]) -> None:
     inventory = load(Path(__file__).resolve().parents[2])
     made = plan_for(inventory.profile("tp4pp2", ()), inventory.hosts("gpu-lxc"))
     facts = {"t": 0.0, "ports": {}, "venv": None, "look": parts}
 
     assert findings(made, [facts], now=0.0)
+    assert fixes(made, [facts], 0.0) == []

@@ -18,6 +18,7 @@ from roles.server.deploy import deploy as carry_out
 from roles.view import report as words
 from roles.view.board import LiveBoard, PlainLines
 from roles.view.console import ago, console, print_json
+from roles.watch.effective import effective
 
 NOT_UP = {
     "failed": NeverUp.exit_code,
@@ -91,5 +92,6 @@ def _report(report: Report) -> dict[str, Any]:
             "rewritten": list(verdict.rewritten),
             "differences": [str(difference) for difference in verdict.differences],
         },
+        "effective": effective(report.board) if report.up and report.board else None,
         "left": list(report.left),
     }
