@@ -5,6 +5,7 @@ Names are imported when they are first used: errors and ranks must not cost the 
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from roles.inventory.inventory import Inventory, load
     from roles.inventory.profile import Layout, Profile, Timeouts
     from roles.inventory.rank import Rank
+
+# Plugins of pydantic could only come from somebody else's package; looking for them reads what is installed (10 ms).
+os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 __all__ = [
     "AllranksError",

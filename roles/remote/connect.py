@@ -13,7 +13,6 @@ from typing import Any
 
 import fabric
 import paramiko
-import tenacity
 from paramiko.ssh_exception import PasswordRequiredException, SSHException
 
 from roles.inventory import Host
@@ -62,10 +61,16 @@ def open_connection(host: Host, *, accept_new: bool = False, timeout: float = CO
 
     Raises: Unreachable, one line with the host's name and what to do.
     """
+    try:
+        return _open_once(host, accept_new, timeout)
+    except TransientError:
+        import tenacity  # 5 ms, and seldom needed
+
+    time.sleep(jitter(0.5))
     attempts = tenacity.Retrying(
         retry=tenacity.retry_if_exception_type(TransientError),
-        stop=tenacity.stop_after_attempt(5),
-        wait=tenacity.wait_exponential(multiplier=0.3, max=3) + tenacity.wait_random(0, 0.5),  # 5 to 7 s in all
+        stop=tenacity.stop_after_attempt(4),
+        wait=tenacity.wait_exponential(multiplier=0.6, max=3) + tenacity.wait_random(0, 0.5),  # 5 to 7 s in all
         reraise=True,
     )
     try:
