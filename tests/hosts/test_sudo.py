@@ -54,3 +54,31 @@ def test_a_sudo_that_asks_for_a_password_is_told_and_nothing_is_done(clone: Clon
     assert refused.code == 3, refused.said
     assert "lab1: sudo -n does not work: sudo: " in refused.err and "NOPASSWD" in refused.err
     assert seen.runs(sudoer) == {}
+
+
+def test_a_sudoer_on_another_port_behind_two_jump_hosts_is_deployed_to(
+    clone: Clone, linked: list[LabHost], port: int, tmp_path: Path
+) -> None:
+    near, middle, far = linked
+    if not shutil.which("sudo") or far.record.holder:
+        pytest.skip("sudo is not installed, or cannot become root in a lab of an ordinary user")
+    add_user(far, "grace")
+    shell(far, f"echo 'grace ALL=(ALL) NOPASSWD: ALL' >{RULE}; chmod 440 {RULE}")
+    told = {host.name: entry(host.folder, host) for host in linked}
+    try:
+        with second_sshd(far, tmp_path, OWN_KEYS) as way:
+            clone.hosts(
+                {
+                    "lab1": told["lab1"],
+                    "lab2": {**told["lab2"], "jump": "lab1"},
+                    "lab3": {**told["lab3"], **way, "user": "grace", "sudo": True, "jump": "lab2"},
+                }
+            )
+            clone.ok("deploy", "--host", "lab3", "--profile", "small")
+            assert len(seen.mains(far)) == 1
+            assert [seen.mains(host) for host in (near, middle)] == [[], []]
+            assert clone.ok("status", "--json").json["deployments"][0]["state"] == "up"
+            clone.ok("teardown")
+            assert seen.servers(far) == []
+    finally:
+        shell(far, f"rm -f {RULE}")

@@ -13,6 +13,7 @@ from roles.lab.written import entry
 from tests.hosts import clock, seen, six
 from tests.hosts.clone import Clone, Lines, finished
 from tests.hosts.reach import shell
+from tests.performance.twenty import one
 from tests.sglang.real import UP, Told, generated
 
 pytestmark = [pytest.mark.sglang, pytest.mark.hosts, pytest.mark.slow]
@@ -220,3 +221,13 @@ def test_it_comes_up_over_ipv6_alone(pair: Clone, real: list[LabHost], tmp_path:
         assert generated(real[0], PORT, "[::1]")["usage"]["completion_tokens"] == 8
         pair.ok("teardown", timeout=120)
         assert [seen.servers(host) for host in real] == [[], []]
+
+
+def test_twice_in_a_row_nothing_is_left_but_empty_files_of_sglang_itself(pair: Clone, real: list[LabHost]) -> None:
+    for _ in range(2):
+        row = one(pair, real)
+        assert row["tokens"] == 8
+        for host, left in zip(real, row["left"], strict=True):
+            assert {kind: found for kind, found in left.items() if found and kind != "tmp"} == {}
+            sizes = shell(host, f"stat -c '%s %F' {' '.join(left['tmp'])}") if left["tmp"] else ""
+            assert set(sizes.splitlines()) <= {"0 regular empty file"}
