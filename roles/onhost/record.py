@@ -55,11 +55,13 @@ def _dead(session: Session, recorded: Json) -> List[Json]:
     main = recorded.get("main")
     if main and (main["pid"], main["start"]) not in alive:
         return [dict(main, label=None)]
-    return [entry for entry in recorded["ranks"] if (entry["pid"], entry["start"]) not in alive]
+    ended = {p.key: p.stat.signal for p in session.processes if p.stat.dead}
+    found = [entry for entry in recorded["ranks"] if (entry["pid"], entry["start"]) not in alive]
+    return [dict(entry, signal=ended.get((entry["pid"], entry["start"]))) for entry in found]
 
 
 def crash(session: Session) -> Optional[Json]:
-    """The process whose death ended the run, or None: {label, title, pid, t?, why?}."""
+    """The process whose death ended the run, or None: {label, title, pid, signal?, t?, why?}."""
     run, recorded = session.run, session.recorded
     died = list(recorded.get("died", ()))
     if not died and session.main():
@@ -81,13 +83,14 @@ def _first(died: List[Json], said: List[Json], text: str) -> Json:
     """Of ranks seen dead in one look, the one that the others died of.
 
     A rank whose partner is gone prints its exception and ends; one that was killed prints nothing. So: whom main says
-    a signal ended, else whoever died without a word, else the first.
+    a signal ended, else whom the kernel says so of, else whoever died without a word, else the first.
     """
     if len(died) > 1:
         pids = {entry["pid"] for entry in died}
         killed = [entry for entry in said if entry["pid"] in pids and entry["why"].startswith("exit code -")]
         silent = [entry for entry in died if f" {entry['label']}] Scheduler hit an exception" not in text]
-        for suspects in (killed, silent):
+        signalled = [entry for entry in died if entry.get("signal")]
+        for suspects in (killed, signalled, silent):
             if len(suspects) == 1:
                 return suspects[0]
     return died[0]

@@ -8,6 +8,7 @@ from typing import Any
 from roles.check.finding import described
 from roles.inventory.errors import Lost, NeverUp, NotYet
 from roles.server.standing import Standing, holder_of
+from roles.watch.deaths import signal_name
 
 EXIT_CODES = {
     "up": 0,
@@ -56,7 +57,8 @@ def _judged(run: Standing, dead: list[tuple[str, dict[str, Any]]]) -> tuple[str,
     ended = "lost" if was_up else "failed"
     if crash := next(((host, s["crash"]) for host, s in summaries if s.get("crash")), None):
         host, rank = crash
-        who = f"{rank.get('label') or 'the main process'} on {host} died (pid {rank.get('pid')})"
+        by = f"killed by {signal_name(int(rank['signal']))}, " if rank.get("signal") else ""
+        who = f"{rank.get('label') or 'the main process'} on {host} died ({by}pid {rank.get('pid')})"
         return ended, f"{_before(was_up)}{who}{_and_so_did(rank, dead)}"
     if (status := next(((host, s) for host, s in summaries if s.get("exit") is not None), None)) is not None:
         host, summary = status

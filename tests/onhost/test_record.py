@@ -24,6 +24,12 @@ def test_mains_word_of_a_signal_decides() -> None:
     assert _first(RANKS, _said(text, RANKS), text)["label"] == "PP1 TP1"
 
 
+def test_the_kernels_word_of_a_signal_decides_where_main_says_nothing() -> None:
+    died = [dict(RANKS[0], signal=None), dict(RANKS[1], signal=9)]
+
+    assert _first(died, [], "")["label"] == "PP1 TP1"
+
+
 def test_without_any_word_it_is_the_first_and_a_single_one_is_itself() -> None:
     assert _first(RANKS, [], "")["label"] == "PP1 TP0"
     assert _first(RANKS[1:], [], ECHO)["label"] == "PP1 TP1"

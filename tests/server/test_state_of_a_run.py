@@ -52,6 +52,8 @@ def test_a_dead_rank_is_named_with_its_host_and_whether_it_was_up_before() -> No
 
     was_up = state_of(one(("a", summary(0)), ("b", summary(1, crash=crash))))
     never_up = state_of(one(("a", summary(0, up=None)), ("b", summary(1, up=None, crash=crash))))
+    killed = state_of(one(("a", summary(0)), ("b", summary(1, crash={**crash, "signal": 9}))))
+    assert killed.sentence == "it was up, then PP1 on b died (killed by SIGKILL, pid 7)"
 
     assert (was_up.word, was_up.exit_code) == ("lost", 6)
     assert was_up.sentence == "it was up, then PP1 on b died (pid 7)"

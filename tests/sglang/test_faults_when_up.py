@@ -59,7 +59,7 @@ def test_a_cut_link_is_no_loss_and_then_a_killed_rank_is_one(up: Clone, real: li
 
     assert "TP1 on lab died (killed by SIGKILL" in sentence["text"]
     assert (code, last["id"], last["rank"], last["host"]) == (6, "rank-died", "TP1", "lab")
-    assert (status.code, "it was up, then TP1 on lab died" in status.out) == (6, True), status.said
+    assert (status.code, "it was up, then TP1 on lab died (killed by SIGKILL" in status.out) == (6, True), status.said
     up.ok("teardown", timeout=120)
     assert nothing_is_left(host)
 
