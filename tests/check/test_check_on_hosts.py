@@ -435,6 +435,28 @@ def test_an_interface_that_is_not_there_is_refused(clone: Clone, linked: list[La
     assert done.code == 3 and {finding["topic"] for finding in found} == {"interface"}
 
 
+def test_an_interface_that_is_down_is_refused(clone: Clone, linked: list[LabHost], port: int) -> None:
+    shell(linked[0], "ip link add ib7 type veth peer name ib8")
+    told = {name: entry(host.folder, host) for name, host in zip(("lab1", "lab2"), linked, strict=False)}
+    clone.hosts({**told, "lab1": {**told["lab1"], "interface": "ib7"}}).profile("small", port, **TWO)
+
+    done, found = check(clone, hosts="lab1,lab2")
+
+    assert (done.code, only(found)["topic"]) == (3, "interface")
+    assert only(found)["found"] == "the network interface ib7 is down and has no address"
+
+
+def test_an_internal_address_that_is_another_hosts_is_said(clone: Clone, linked: list[LabHost], port: int) -> None:
+    shell(linked[0], "ip addr add 10.99.0.9/32 dev lo")
+    told = {name: entry(host.folder, host) for name, host in zip(("lab1", "lab2"), linked, strict=False)}
+    clone.hosts({**told, "lab2": {**told["lab2"], "internal": "10.99.0.9"}}).profile("small", port, **TWO)
+
+    _, found = check(clone, hosts="lab1,lab2")
+
+    assert (only(found)["host"], only(found)["level"], only(found)["topic"]) == ("lab2", "warning", "interface")
+    assert "none of its interfaces has its internal address 10.99.0.9" in only(found)["found"]
+
+
 def test_a_node_that_the_other_cannot_reach_is_refused(clone: Clone, linked: list[LabHost], port: int) -> None:
     told = {name: entry(host.folder, host) for name, host in zip(("lab1", "lab2"), linked, strict=False)}
     clone.hosts({**told, "lab2": {**told["lab2"], "internal": "203.0.113.9"}}).profile("small", port, **TWO)

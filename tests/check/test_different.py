@@ -18,6 +18,8 @@ from roles.view.board import PlainLines
 from roles.watch import Verdict
 from tests.hosts import labs
 from tests.hosts.clone import Clone
+from tests.hosts.labs import disk
+from tests.hosts.reach import shell
 
 OPT = Path(__file__).resolve().parents[2] / ".lab/opt"
 # What is planned otherwise than it will run -> what the verdict names.
@@ -61,6 +63,24 @@ def test_what_runs_otherwise_is_named_field_by_field(clone: Clone, port: int, pl
     assert named.format(other=port + 200, port=port) in verdict.sentence
 
 
+def other_model(host: LabHost) -> str:
+    """A second model on the host, by the path that the host sees it at."""
+    home = str(disk(host)) if host.record.kind == "loopback" else "/root"
+    shell(host, f"cp -r {host.opt}/models/tiny-llama {home}/other")
+    return f"{home}/other"
+
+
+@pytest.mark.hosts
+def test_another_model_is_named(clone: Clone, host: LabHost, port: int) -> None:
+    other = other_model(host)
+    clone.profile("small", port, layout={"tp": 1})
+
+    verdict = deployed(clone, f"model={other}")
+
+    assert verdict.kind == "different", verdict.sentence
+    assert f"model_path: asked '{other}', the server reports '{host.opt}/models/tiny-llama'" in verdict.sentence
+
+
 @pytest.fixture(scope="module")
 def real() -> Iterator[list[LabHost]]:
     """A host with the real SGLang."""
@@ -73,16 +93,32 @@ def real() -> Iterator[list[LabHost]]:
         pytest.skip(str(error))
 
 
+def tiny(folder: Path, real: list[LabHost], port: int) -> Clone:
+    """A clone with a profile of one rank for the real SGLang."""
+    environment = {"SGLANG_USE_CPU_ENGINE": "1", "HF_HUB_OFFLINE": "1", "TORCHDYNAMO_DISABLE": "1"}
+    flags = {"device": "cpu", "load_format": "dummy", "max_total_tokens": 2048, "mem_fraction_static": 0.1}
+    clone = Clone(folder / "clone").make().hosts(real)
+    return clone.profile("small", port, layout={"tp": 1}, flags=flags, environment=environment)
+
+
+@pytest.mark.sglang
+@pytest.mark.slow
+def test_another_model_of_the_real_sglang_is_named(real: list[LabHost], tmp_path: Path, port: int) -> None:
+    other = other_model(real[0])
+
+    verdict = deployed(tiny(tmp_path, real, port), f"model={other}")
+
+    assert verdict.kind == "different", verdict.sentence
+    assert f"model_path: asked '{other}', the server reports '{real[0].opt}/models/tiny-llama'" in verdict.sentence
+
+
 @pytest.mark.sglang
 @pytest.mark.slow
 @pytest.mark.parametrize(("planned", "named"), [*OTHERWISE, REPORTED])
 def test_the_real_sglang_is_called_different_too(
     real: list[LabHost], tmp_path: Path, port: int, planned: str, named: str
 ) -> None:
-    tiny = {"SGLANG_USE_CPU_ENGINE": "1", "HF_HUB_OFFLINE": "1", "TORCHDYNAMO_DISABLE": "1"}
-    flags = {"device": "cpu", "load_format": "dummy", "max_total_tokens": 2048, "mem_fraction_static": 0.1}
-    clone = Clone(tmp_path / "clone").make().hosts(real)
-    clone.profile("small", port, layout={"tp": 1}, flags=flags, environment=tiny)
+    clone = tiny(tmp_path, real, port)
 
     verdict = deployed(clone, planned.format(other=port + 200))
 
