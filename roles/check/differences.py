@@ -1,12 +1,12 @@
-"""A plan and what runs, or two profiles -> field by field: same, filled in, rewritten, different."""
+"""A plan and what runs -> field by field: same, filled in, rewritten, different."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+from roles.check.alike import alike
 from roles.check.echo import MISSING, echoed
 from roles.check.resolved import OWN_DECISION
 from roles.check.rewrites import REWRITES, reason
@@ -16,9 +16,6 @@ from roles.plan.flags.offline import SHORTER, flags_of
 from roles.plan.flags.table import Options, neighbours
 from roles.plan.flags.words import Use, read
 from roles.watch.settings import compare
-
-if TYPE_CHECKING:
-    from roles.inventory import Profile
 
 Outcome = Literal["same", "filled in", "rewritten", "different", "not reported"]
 
@@ -37,7 +34,8 @@ class Field:
     def __str__(self) -> str:
         if self.part == "settings":
             why = f" ({self.why})" if self.why else ""
-            return f"{self.name}: asked {self.planned!r}, the server reports {self.running!r}{why}"
+            asked = "not asked for" if self.planned is None else f"asked {self.planned!r}"
+            return f"{self.name}: {asked}, the server reports {self.running!r}{why}"
         has = "it was started with" if self.part == "argv" else "it has"
         return f"{self.name}: planned {self.planned!r}, {has} {self.running!r}"
 
@@ -78,26 +76,6 @@ def _setting(plan: Plan, name: str, asked: Any, found: Any, outcome: str, told: 
     if outcome == "different" and told and name in OWN_DECISION and name not in plan.expected:
         return Field("settings", name, asked, found, "rewritten", "SGLang decides it by itself where it sees fit")
     return Field("settings", name, asked, found, outcome)  # type: ignore[arg-type]  # the same words
-
-
-def alike(asked: Any, found: Any) -> bool:
-    """0.10 and 0.1 are the same setting, so are a list and its words, and JSON and what it says."""
-    if isinstance(found, list | tuple):
-        words = asked if isinstance(asked, list) else [asked]
-        return [str(each) for each in found] == [str(each) for each in words]
-    try:
-        one, other = float(asked), float(found)
-        return one == other
-    except (TypeError, ValueError):
-        return bool(_as_json(asked) == _as_json(found))
-
-
-def _as_json(value: Any) -> Any:
-    """What a text says as JSON; anything else is itself."""
-    try:
-        return json.loads(value)
-    except (TypeError, ValueError):
-        return value
 
 
 def asked_for(argv: Sequence[str], version: str | None) -> dict[str, Any]:
@@ -145,19 +123,3 @@ def environment(node: NodePlan, running: Mapping[str, str]) -> Iterator[Field]:
     for name in node.secrets:
         there = "***" if name in running else None
         yield Field("environment", name, "***", there, "same" if there else "different")
-
-
-def profiles(one: Profile, other: Profile) -> Iterator[tuple[str, Any, Any]]:
-    """(key, value in the first, in the second) of every field that either has, dotted as --set takes it."""
-    left, right = (dict(_flat(profile.model_dump(mode="json"))) for profile in (one, other))
-    for key in dict.fromkeys([*left, *right]):
-        if key != "name":
-            yield key, left.get(key), right.get(key)
-
-
-def _flat(value: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    for key, inner in value.items():
-        if isinstance(inner, Mapping):
-            yield from _flat(inner, f"{above}{key}.")
-        else:
-            yield f"{above}{key}", inner

@@ -15,13 +15,12 @@ import statistics
 import sys
 import threading
 import time
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Dict, List, Optional
+
+from .stopwatch import Stopwatch, clocked
 
 SIZES = (16 << 10, 1 << 20, 64 << 20)  # bytes: one token's activations, a small batch's, a prefill's
 COPY = 256 << 20  # bytes of a copy between two GPUs
-WARM_UP = 3
-ROUNDS = 5
-SLEEP = 20_000_000  # GPU cycles, about 10 ms
 LOOK_EVERY = 0.001  # seconds between two looks for the others
 RUN = "import sys; sys.path.insert(0, sys.argv.pop()); from onhost.measuring import main; del sys.path[0]; main()"
 
@@ -45,6 +44,7 @@ class Bench:
         backend = "nccl" if self.cuda else "gloo"
         self.dist.init_process_group(backend, store=self.store, rank=rank, world_size=self.world)
         self._steps = 0
+        self.watch = Stopwatch(self.torch, cuda=self.cuda)
 
     def meet(self, said: Any = None) -> List[Any]:
         """Wait for everybody, without touching a GPU; gives what each had to say."""
@@ -60,28 +60,6 @@ class Bench:
         """Zeros of so many bytes: added up they stay what they are."""
         where = f"cuda:{self.rank if gpu is None else gpu}" if self.cuda else "cpu"
         return self.torch.zeros(size // 4, dtype=self.torch.float32, device=where)
-
-    def seconds(self, work: Callable[[], object], times: int) -> float:
-        """One repetition: on a GPU by its own events, a median of rounds; else by the clock, the median of all."""
-        for _ in range(WARM_UP):
-            work()
-        if not self.cuda:
-            return statistics.median(_clocked(work) for _ in range(times))
-        return statistics.median(self._round(work, times) for _ in range(ROUNDS)) / times
-
-    def _round(self, work: Callable[[], object], times: int) -> float:
-        """So many back to back. The GPU sleeps first until all are queued: Python is slower than a small message."""
-        cuda = self.torch.cuda
-        begin, end = cuda.Event(enable_timing=True), cuda.Event(enable_timing=True)
-        cuda.synchronize()
-        cuda._sleep(SLEEP)
-        work()  # here the ranks wait for each other
-        begin.record()
-        for _ in range(times):
-            work()
-        end.record()
-        cuda.synchronize()
-        return float(begin.elapsed_time(end)) / 1000
 
     def group(self, group: Dict[str, Any], handle: Any) -> List[Dict[str, Any]]:
         """A collective of one group at each size; the slowest member's time counts."""
@@ -99,7 +77,7 @@ class Bench:
         return self.dist.new_group(group["ranks"]) if group["what"] == "all_reduce" else None
 
     def _all_reduce(self, ranks: List[int], handle: Any, tensor: Any, times: int) -> float:
-        return self.seconds(lambda: self.dist.all_reduce(tensor, group=handle), times)
+        return self.watch.seconds(lambda: self.dist.all_reduce(tensor, group=handle), times)
 
     def _back_and_forth(self, ranks: List[int], handle: Any, tensor: Any, times: int) -> float:
         """There and back again; half of it is one way."""
@@ -111,7 +89,7 @@ class Bench:
             for call in calls:
                 call(tensor, other)
 
-        return self.seconds(work, times) / 2
+        return self.watch.seconds(work, times) / 2
 
     def copies(self) -> List[Dict[str, Any]]:
         """From each GPU to each other one, one copy at a time, by the first process alone."""
@@ -127,7 +105,7 @@ class Bench:
                     self.torch.cuda.synchronize(place.device)
 
             copied()
-            seconds = statistics.median(_clocked(copied) for _ in range(5)) / 5
+            seconds = statistics.median(clocked(copied) for _ in range(5)) / 5
             peer = bool(self.torch.cuda.can_device_access_peer(one, other))
             rows.append({"from": one, "to": other, "bytes": COPY, "seconds": seconds, "peer": peer})
         self.meet()
@@ -151,12 +129,6 @@ class Bench:
             say(step=group["name"], group=dict(group, rows=self.group(group, handle)))
         self.meet()
         say(step="end")
-
-
-def _clocked(work: Callable[[], object]) -> float:
-    began = time.perf_counter()
-    work()
-    return time.perf_counter() - began
 
 
 def _say(**row: Any) -> None:

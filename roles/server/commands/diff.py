@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
-from roles.check.differences import profiles
+from roles.check.profiles import profiles
 from roles.inventory import load
 from roles.inventory.errors import Different
 from roles.plan import Plan
