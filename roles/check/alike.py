@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 
@@ -24,3 +25,10 @@ def _as_json(value: Any) -> Any:
         return json.loads(value)
     except (TypeError, ValueError):
         return value
+
+
+def masked(planned: str | None, told: str | None) -> bool:
+    """Whether what the host told, with *** for what looks like a secret, can be what was planned."""
+    if planned is None or told is None or "***" not in told:
+        return False
+    return re.fullmatch(".*".join(map(re.escape, told.split("***"))), planned, re.DOTALL) is not None

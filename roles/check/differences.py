@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from roles.check.alike import alike
+from roles.check.alike import alike, masked
 from roles.check.echo import MISSING, echoed
 from roles.check.resolved import OWN_DECISION
 from roles.check.rewrites import REWRITES, reason
@@ -99,7 +100,7 @@ def argv(planned: Sequence[str], running: Sequence[str]) -> Iterator[Field]:
     """Each flag of either command line, with its values."""
     one, other = _by_flag(planned), _by_flag(running)
     for flag in dict.fromkeys([*one, *other]):
-        same = one.get(flag) == other.get(flag) or other.get(flag) == "***"  # what looks like a secret is not told
+        same = one.get(flag) == other.get(flag) or masked(one.get(flag), other.get(flag))
         yield Field("argv", flag, one.get(flag), other.get(flag), "same" if same else "different")
 
 
@@ -115,10 +116,18 @@ def _by_flag(words: Sequence[str]) -> dict[str, str]:
     return found
 
 
+def _with_venv(node: NodePlan, path: str) -> str:
+    """PATH as the launch script makes it: the virtual environment's programs come first."""
+    programs, slash, _ = node.argv[0].rpartition("/bin/")
+    return (
+        f"{programs}/bin:{path}" if slash and f"export VIRTUAL_ENV={shlex.quote(programs)}\n" in node.script else path
+    )
+
+
 def environment(node: NodePlan, running: Mapping[str, str]) -> Iterator[Field]:
     """Each planned variable; secrets only whether they are there."""
-    for name, value in node.environment.items():
-        found = running.get(name)
+    for name, planned in node.environment.items():
+        found, value = running.get(name), _with_venv(node, planned) if name == "PATH" else planned
         yield Field("environment", name, value, found, "same" if found == value else "different")
     for name in node.secrets:
         there = "***" if name in running else None

@@ -11,6 +11,7 @@ import pytest
 from roles.check.asked import as_asked
 from roles.check.echo import MISSING, echoed
 from roles.inventory import Host, Profile
+from roles.onhost.proc import redact
 from roles.plan import Plan, plan_for
 from roles.watch import Board, Verdict, expect
 
@@ -80,6 +81,22 @@ def test_a_variable_that_is_another_or_missing_is_named() -> None:
         "A: planned '1', it has '2'",
         "HF_TOKEN: planned '***', it has None",
     ]
+
+
+def test_the_path_of_the_profile_stands_behind_that_of_the_virtual_environment() -> None:
+    made = plan(environment={"PATH": "/opt/cuda/bin:/usr/bin"}, venv="/opt/my venv")
+
+    assert as_asked(made, board(made, environ={"PATH": "/opt/my venv/bin:/opt/cuda/bin:/usr/bin"}), UP) == UP
+    assert as_asked(made, board(made, environ={"PATH": "/usr/bin"}), UP).kind == "different"
+
+
+def test_what_looks_like_a_secret_is_compared_as_far_as_it_is_told() -> None:
+    made = plan(flags={"json_model_override_args": {"image_token": 5}})
+    told = redact(list(made.nodes[0].argv))
+    assert any("***" in word for word in told)
+
+    assert as_asked(made, board(made, argv=told), UP) == UP
+    assert as_asked(made, board(made, argv=[word.replace("image", "text") for word in told]), UP).kind == "different"
 
 
 def test_what_sglang_changes_by_itself_is_up_and_said() -> None:
