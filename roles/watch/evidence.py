@@ -12,7 +12,9 @@ from roles.watch.noise import NOISE
 
 KEPT = 64  # pieces of evidence, and blocks: before up the first ones, afterwards the last ones
 BLOCK_HEAD, BLOCK_TAIL = 6, 24  # lines of a block: how it begins, and its end, where the message is
-OUTERMOST = ", in _run_module_as_main"  # the frame of `python -m`; what is caught shows only frames above it
+# The outermost frame of main, of `python -m sglang.launch_server` and of `sglang serve`; what is caught shows only
+# frames above it, and other programs that write into the log have another one.
+OUTERMOST = re.compile(r'/(?:sglang/launch_server\.py|bin/sglang)", line \d+, in <module>')
 _BENIGN = re.compile("|".join(f"(?:{regex})" for _, regex in NOISE))
 
 
@@ -81,6 +83,7 @@ class Block:
         lines = (*self.lines, text[:400])
         if len(lines) > BLOCK_HEAD + BLOCK_TAIL:
             lines = (*lines[:BLOCK_HEAD], *lines[-BLOCK_TAIL:])
-        outermost, last = self.outermost or OUTERMOST in text, text.strip()[:400] if exception else self.exception
+        outermost = self.outermost or OUTERMOST.search(text) is not None
+        last = text.strip()[:400] if exception else self.exception
         fatal = self.fatal or (self.own and outermost and exception)
         return replace(self, lines=lines, exception=last, outermost=outermost, fatal=fatal)

@@ -58,7 +58,7 @@ def any_frame(draw: st.DrawFn) -> dict[str, Any]:
     return draw(st.sampled_from(kinds))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.data())
 def test_no_frames_in_no_order_make_it_raise_or_say_nothing(data: st.DataObject) -> None:
     watcher = Watcher(board(gpus=True))

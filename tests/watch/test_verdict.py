@@ -592,6 +592,7 @@ During handling of the above exception, another exception occurred:
 
 Traceback (most recent call last):
   File "<frozen runpy>", line 198, in _run_module_as_main
+  File "/srv/sglang/launch_server.py", line 84, in <module>
   File "/srv/y.py", line 2, in g
 """
 
@@ -608,3 +609,5 @@ def test_what_nobody_caught_in_main_is_its_end_before_the_process_has_ended() ->
     assert unknown.verdict(100.0).kind == "loading" and unknown.verdict(100.0 + SOON).kind == "failed"
     caught = watched(on, [(0, procs(on)), (0, log(begin + "FooError: x\n"))])
     assert caught.verdict(200.0).kind == "loading"
+    another = rest.replace("sglang/launch_server", "some/tool")  # a program that main runs has failed, and main lives
+    assert watched(on, [(0, procs(on)), (0, log(another + "FooError: x\n"))]).verdict(200.0).kind == "loading"
