@@ -1,6 +1,7 @@
-"""How long from what happens on a host to the word on the screen: `python -m tests.performance.latency [ROUNDS]`.
+"""How long from the ready line to the screen, and from the last process to a teardown's end.
 
-One lab host of this machine with the stand-in server, `inv` run as an operator runs it, both clocks the same one.
+`python -m tests.performance.latency [ROUNDS]`; deaths and failures are timed by verdicts.py. One lab host of this
+machine with the stand-in server, `inv` run as an operator runs it, both clocks the same one.
 """
 
 from __future__ import annotations
@@ -61,20 +62,6 @@ def live(host: LabHost, log: Path) -> bool:
     return log.parent.name in max(p.parent.name for p in labs.disk(host).glob(".allranks/runs/*/server.log"))
 
 
-def death(clone: Clone, host: LabHost, victim: Callable[[LabHost], int]) -> float:
-    """kill -9 while loading -> the verdict on the screen."""
-    clone.profile("small", PORT, environment={"STANDIN_HOLD": "loading"})
-    (labs.disk(host) / f"go-{PORT}").unlink(missing_ok=True)
-    printed = Printed(clone, *DEPLOY)
-    printed.when("TP1  ")
-    eventually(lambda: len([argv for argv in seen.processes(host).values() if argv[0].startswith("sglang::")]) == 5)
-    time.sleep(0.5)
-    killed = seen.kill(victim(host))
-    said = printed.when("died", "was killed")
-    printed.process.wait(60)
-    return said - killed
-
-
 def teardown(clone: Clone, host: LabHost) -> float:
     """The last process of the server gone -> the command's end."""
     clone.profile("small", PORT, environment={"STANDIN_SECONDS": "0"})
@@ -92,8 +79,6 @@ def main(rounds: int) -> None:
     """A line for each kind."""
     kinds: dict[str, Callable[[Clone, LabHost], float]] = {
         "ready line -> up": ready_line,
-        "death of a rank -> verdict": lambda c, h: death(c, h, lambda h: seen.titled(h, "sglang::scheduler_PP0_TP1")),
-        "death of main -> verdict": lambda c, h: death(c, h, lambda h: seen.mains(h)[0]),
         "last process gone -> end of teardown": teardown,
     }
     with labs.made("latency", 1) as (host,), tempfile.TemporaryDirectory() as folder:
