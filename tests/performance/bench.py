@@ -8,6 +8,7 @@ import platform
 import resource
 import secrets
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -116,6 +117,7 @@ def main() -> None:
         "--short", action="store_true", help="8 hosts, 3 rounds, raw ssh and allranks; prints ratios, writes nothing"
     )
     chosen = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # its hosts are ended all the same
     numbers = [8] if chosen.short else [int(number) for number in chosen.hosts.split(",")]
     tools = ["raw ssh", "raw ssh, curve25519", "allranks"] if chosen.short else list(TOOLS)
     root = Path(tempfile.mkdtemp(prefix="allranks-bench-", dir=os.environ.get("TMPDIR", "/tmp")))
