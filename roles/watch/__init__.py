@@ -7,9 +7,10 @@ from roles.watch.events import Event, classify
 from roles.watch.fold import advance, observe
 from roles.watch.line import Line
 from roles.watch.lines import LineReader
+from roles.watch.sentences import Verdict
 from roles.watch.spellings import Kind
 from roles.watch.states import NodeState, RankState, Stage
-from roles.watch.verdict import Verdict, due, verdict
+from roles.watch.verdict import due, verdict
 from roles.watch.watcher import Watcher
 
 __all__ = [

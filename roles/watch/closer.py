@@ -10,7 +10,7 @@ from roles.watch.board import Board
 from roles.watch.case import Case
 from roles.watch.conditions import behind
 from roles.watch.finding import Finding, doing
-from roles.watch.verdict import Verdict
+from roles.watch.sentences import Verdict
 
 # Ends that nobody's words explain: there the kernel may know more.
 UNSAID = frozenset({"rank-died", "rank-gone", "main-killed", "exit"})

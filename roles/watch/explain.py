@@ -12,8 +12,8 @@ from roles.watch.condense import Condensed, condense
 from roles.watch.layout import Sizes, echoed, seats_of, sizes_of
 from roles.watch.line import HEAD
 from roles.watch.releases import releases_of
+from roles.watch.sentences import Verdict
 from roles.watch.starts import NodeLog, node_logs
-from roles.watch.verdict import Verdict
 from roles.watch.watcher import Watcher
 from roles.watch.weave import HEADS, by_time
 

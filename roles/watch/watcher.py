@@ -12,8 +12,9 @@ from roles.watch.events import Event, classify
 from roles.watch.fold import advance, observe
 from roles.watch.line import Line
 from roles.watch.lines import LineReader
+from roles.watch.sentences import Verdict
 from roles.watch.spellings import Kind
-from roles.watch.verdict import STALL, Verdict, verdict
+from roles.watch.verdict import STALL, verdict
 
 LAST = frozenset({"exit", "end", "log_reset"})  # after these no half line of the log will be completed
 
