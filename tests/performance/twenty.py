@@ -25,6 +25,7 @@ from tests.sglang.real import OPT, UP, generated, with_profiles
 
 PAIR = ("--host", "lab1,lab2", "--profile", "tiny-2node")
 PORT = 31020
+MOMENT = 2.0  # seconds after the command in which its program on the hosts may end
 STEPS = ("deploy", "generation", "follow", "teardown")
 
 
@@ -68,6 +69,7 @@ def one(clone: Clone, hosts: Sequence[LabHost]) -> dict[str, Any]:
     began = time.monotonic()
     clone.ok("teardown", timeout=120)
     step("teardown", began)
+    time.sleep(MOMENT)
     left = [since(was, leftovers(host)) for was, host in zip(before, hosts, strict=True)]
     return {**took, "tokens": tokens, "left": left}
 
