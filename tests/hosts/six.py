@@ -14,12 +14,16 @@ from roles.lab.keys import known_hosts_line
 from roles.lab.namespace import NamespaceHost
 from tests.hosts.reach import second_sshd, shell
 
-PREFIX = "fd00:a11:4a9c"
+
+def prefix(host: LabHost) -> str:
+    """Of the network that only this lab has."""
+    tag = host.folder.tag  # six hexadecimal digits
+    return f"fd00:{tag[:2]}:{tag[2:]}"
 
 
 def address(host: LabHost) -> str:
-    """Of the host, in the network that only this lab has."""
-    return f"{PREFIX}::{host.number + 1}"
+    """Of the host there."""
+    return f"{prefix(host)}::{host.number + 1}"
 
 
 @contextmanager
@@ -30,7 +34,7 @@ def only_six(hosts: Sequence[LabHost], folder: Path) -> Iterator[dict[str, dict[
     """
     network = _network(hosts)
     bridge = hosts[0].folder.bridge
-    network.quietly("-6", "addr", "add", f"{PREFIX}::1/64", "dev", bridge, "nodad")
+    network.quietly("-6", "addr", "add", f"{prefix(hosts[0])}::1/64", "dev", bridge, "nodad")
     ways: dict[str, dict[str, Any]] = {}
     stack = [second_sshd(host, folder, f"ListenAddress {address(host)}") for host in hosts]
     for host in hosts:
@@ -48,7 +52,7 @@ def only_six(hosts: Sequence[LabHost], folder: Path) -> Iterator[dict[str, dict[
             if host.name in ways:
                 second.__exit__(None, None, None)
             shell(host, f"ip -4 addr add {host.address}/16 dev eth0")
-        network.quietly("-6", "addr", "del", f"{PREFIX}::1/64", "dev", bridge)
+        network.quietly("-6", "addr", "del", f"{prefix(hosts[0])}::1/64", "dev", bridge)
 
 
 def _network(hosts: Sequence[LabHost]) -> Any:

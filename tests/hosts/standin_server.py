@@ -236,7 +236,7 @@ def meet(node: int, address: str) -> tuple[socket.socket | None, list[socket.soc
     """The link between nodes: node 0 waits for the others, they call it until it answers."""
     host, _, port = address.rpartition(":")
     if node == 0:
-        server = socket.create_server(("", int(port)))
+        server = socket.create_server(("", int(port)), family=socket.AF_INET6 if "[" in host else socket.AF_INET)
         return None, [server.accept()[0] for _ in range(ARGS["nnodes"] - 1)]
     while True:
         try:

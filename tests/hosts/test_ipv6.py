@@ -34,7 +34,7 @@ def test_two_nodes_meet_over_ipv6_and_every_address_is_spelled_with_brackets(
     assert up["url"] == f"http://[{six.address(two[0])}]:{port}"
     assert f"[{six.address(two[0])}]:{port + 200}" in str(plan)
     assert (status[0]["state"], status[0]["living"]) == ("up", 4)
-    assert f"lab2: [{six.address(two[1])}]:2222 refused the connection" in down.said
+    assert f"[{six.address(two[1])}]:2222 refused the connection" in down.said
 
 
 def test_an_unknown_key_of_an_ipv6_host_is_refused_and_written_down_when_accepted(
