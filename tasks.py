@@ -6,6 +6,7 @@ The contents page: every command in a few lines. What they do lies in roles/.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 import inspect
 import os
@@ -63,6 +64,12 @@ def command(called: str | None = None, **own: str) -> Callable[[Callable[..., An
                 # `inv logs | head`: the end was asked for
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 code = 0
+            except OSError as error:  # of this machine: what befalls a host is an AllranksError
+                _say_error(error, f"{error.filename or 'standard output'}: {error.strerror or error}")
+                code = AllranksError.exit_code
+            except Exception as error:  # a bug, and still no traceback that nobody asked for
+                _say_error(error, f"{type(error).__name__}: {error}: that is a bug in allranks; --debug shows where")
+                code = AllranksError.exit_code
             _ended.append(code or 0)
             if code:
                 raise SystemExit(code)
@@ -76,8 +83,13 @@ def command(called: str | None = None, **own: str) -> Callable[[Callable[..., An
 def _leave() -> None:
     """End at once: until Python has taken all its modules apart 0.1 to 0.3 s pass, and nothing waits for it."""
     if _ended:
-        sys.stdout.flush()
-        sys.stderr.flush()
+        with contextlib.suppress(BrokenPipeError):
+            try:
+                sys.stdout.flush()
+            except OSError as error:
+                _ended.append(_ended[-1] or AllranksError.exit_code)
+                _say_error(error, f"standard output: {error.strerror or error}")
+            sys.stderr.flush()
         os._exit(_ended[-1])
 
 
@@ -86,10 +98,10 @@ if Path(sys.argv[0]).name in ("inv", "invoke"):
     atexit.register(_leave)
 
 
-def _say_error(error: Exception) -> None:
+def _say_error(error: Exception, text: str = "") -> None:
     if "--debug" in sys.argv or os.environ.get("ALLRANKS_DEBUG"):
         traceback.print_exception(error)
-    for line in str(error).splitlines() or [type(error).__name__]:
+    for line in (text or str(error)).splitlines() or [type(error).__name__]:
         print(f"allranks: {line}", file=sys.stderr)
 
 

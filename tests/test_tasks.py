@@ -10,9 +10,12 @@ import select
 import subprocess
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from invoke import Context
 
+import tasks
 from roles.inventory import errors
 from tests.hosts.clone import INV, REPOSITORY, Clone
 
@@ -245,3 +248,24 @@ def test_the_lab_that_is_down_says_so(clone: Clone) -> None:
 
     assert "lab.up" in told
     assert not listed or listed == {"hosts": []}
+
+
+@pytest.mark.parametrize("arguments", [("show", "--host", "gpu-1", "--profile", "small"), ("history", "--json")])
+def test_an_output_that_cannot_be_written_is_one_line_and_1(clone: Clone, arguments: tuple[str, ...]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [INV, *arguments], cwd=clone.root, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+
+    assert (done.returncode, done.stderr) == (1, "allranks: standard output: No space left on device\n")
+
+
+def test_a_bug_is_one_line_and_1(capsys: pytest.CaptureFixture[str]) -> None:
+    def broken(c: Context) -> int:
+        """Divide."""
+        return 1 // 0
+
+    with pytest.raises(SystemExit, match="1"):
+        tasks.command()(broken)(Context())
+
+    assert re.fullmatch(r"allranks: ZeroDivisionError: .*--debug shows where\n", capsys.readouterr().err)

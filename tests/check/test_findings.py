@@ -109,6 +109,22 @@ def test_the_reference_profile_on_its_host_has_nothing_but_ok(facts: dict[str, A
     assert check(plan("tp4pp2"), facts) == []
 
 
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ({"num_attention_heads": 66}, "66 attention heads cannot be split over 4 ranks"),
+        ({"num_attention_heads": 64, "num_key_value_heads": 6}, "6 key-value heads and 4 tensor ranks"),
+    ],
+)
+def test_heads_that_cannot_be_split_are_refused(facts: dict[str, Any], config: dict[str, int], said: str) -> None:
+    facts["look"]["model"]["config"] = config
+
+    (refusal,) = check(plan("tp4pp2"), facts)
+
+    assert (refusal.level, refusal.topic) == ("refusal", "layout")
+    assert said in refusal.found
+
+
 def test_a_group_that_crosses_numa_nodes_is_warned_about_with_the_layout_that_does_not(facts: dict[str, Any]) -> None:
     (warning,) = check(plan("tp8"), facts)
 
