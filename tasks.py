@@ -22,6 +22,8 @@ from invoke import Collection, Context, task
 from roles.inventory.errors import AllranksError
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
     from roles.plan import Plan
 
 ROOT = Path(__file__).resolve().parent
@@ -93,9 +95,17 @@ def _leave() -> None:
         os._exit(_ended[-1])
 
 
+def _uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """What comes up outside a command: `inv --help | head` is no error."""
+    if issubclass(kind, BrokenPipeError):
+        os._exit(0)
+    sys.__excepthook__(kind, error, trace)
+
+
 _ended: list[int] = []  # with what the last command ended; empty while one runs, or when none did
 if Path(sys.argv[0]).name in ("inv", "invoke"):
     atexit.register(_leave)
+    sys.excepthook = _uncaught
 
 
 def _say_error(error: Exception, text: str = "") -> None:

@@ -32,7 +32,6 @@ DOORS = {
     "fabric": {"remote"},
     "paramiko": {"remote"},
     "tenacity": {"remote"},
-    "platformdirs": {"remote"},
     "invoke": {"tasks", "remote"},
     "pydantic": {"inventory"},
     "pydantic_core": {"inventory"},

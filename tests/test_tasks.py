@@ -269,3 +269,16 @@ def test_a_bug_is_one_line_and_1(capsys: pytest.CaptureFixture[str]) -> None:
         tasks.command()(broken)(Context())
 
     assert re.fullmatch(r"allranks: ZeroDivisionError: .*--debug shows where\n", capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("arguments", [("deploy", "--help"), ("show", "--host", "gpu-1", "--profile", "small")])
+def test_nobody_who_reads_is_no_error(clone: Clone, arguments: tuple[str, ...]) -> None:
+    here, there = os.pipe()
+    os.close(here)
+
+    done = subprocess.run(
+        [INV, *arguments], cwd=clone.root, stdout=there, stderr=subprocess.PIPE, text=True, check=False
+    )
+
+    os.close(there)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -102,7 +102,6 @@ STEPS = {
     "wait leader": "the launch script writes down how it ended",
     "kill group": "killing what is left of its processes",
     "wait processes": "waiting for its processes to be gone",
-    "wait port": "waiting for its port to be free",
     "wait gpu": "waiting for the GPUs' memory to be free",
 }
 
