@@ -87,8 +87,14 @@ def asked_for(argv: Sequence[str], version: str | None) -> dict[str, Any]:
         if isinstance(use, Use):
             name = use.option.dest if use.option else use.word.removeprefix("--").replace("-", "_")
             name = SHORTER.get(name, name)
-            asked[name] = (use.values[0] if len(use.values) == 1 else list(use.values)) if use.values else True
+            asked[name] = (use.values[0] if len(use.values) == 1 else list(use.values)) if use.values else not _no(use)
     return asked
+
+
+def _no(use: Use) -> bool:
+    """Whether a flag switches off what its other spelling switches on: --no-dllm-fdfo beside --dllm-fdfo."""
+    flag = use.matches[0] if len(use.matches) == 1 else use.word
+    return use.option is not None and flag.startswith("--no-") and f"--{flag[5:]}" in use.option.flags
 
 
 def _options(version: str | None) -> Options:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from roles.check.asked import as_asked
+from roles.check.differences import asked_for
 from roles.check.echo import MISSING, echoed
 from roles.inventory import Host, Profile
 from roles.onhost.proc import redact
@@ -166,3 +167,16 @@ def test_what_the_server_does_not_report_is_taken_from_the_echo() -> None:
 
     assert as_asked(made, silent, UP, "server_args={'a': 1, 'some_new_flag': 7}\n").kind == "up"
     assert as_asked(made, silent, UP, "server_args={'a': 1, 'some_new_flag': 8}\n").kind == "different"
+
+
+@pytest.mark.parametrize("word", ["--no-enable-tf32-matmul", "--no-enable-tf32"])
+def test_a_flag_that_switches_off_asks_for_false(word: str) -> None:
+    made = plan(extra_args=[word])
+
+    assert as_asked(made, board(made, enable_tf32_matmul=False), UP) == UP
+    assert asked_for([*made.nodes[0].argv, "--enable-tf32-matmul"], "0.5.23")["enable_tf32_matmul"] is True
+    assert asked_for(made.nodes[0].argv, "0.5.23")["enable_tf32_matmul"] is False
+
+
+def test_a_flag_that_only_begins_like_one_that_switches_off_asks_for_true() -> None:
+    assert asked_for(["python", "--no-such-flag"], "0.5.23") == {"no_such_flag": True}
