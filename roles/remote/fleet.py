@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import queue
+import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -34,11 +36,41 @@ def each(items: Sequence[Item], job: Callable[[Item], T], *, parallel: int = PAR
     """Run the job for every item at once (at most `parallel`), and give the outcomes in the items' order.
 
     An AllranksError becomes that item's outcome; anything else is a bug of ours and is raised when all have ended.
+    Ctrl-C is raised at once: nothing more is begun, and who closes the connections ends what has begun.
     """
     if len(items) == 1:
         return [_outcome(items[0], job)]
-    with ThreadPoolExecutor(max_workers=max(1, min(parallel, len(items)))) as pool:
-        return list(pool.map(lambda item: _outcome(item, job), items))
+    todo: queue.SimpleQueue[int] = queue.SimpleQueue()
+    done: queue.SimpleQueue[tuple[int, Outcome[Item, T] | BaseException]] = queue.SimpleQueue()
+    for at in range(len(items)):
+        todo.put(at)
+
+    def work() -> None:
+        with contextlib.suppress(queue.Empty):
+            while True:
+                at = todo.get_nowait()
+                try:
+                    done.put((at, _outcome(items[at], job)))
+                except BaseException as bug:
+                    done.put((at, bug))
+
+    try:
+        # Daemons, and not an executor: that one's threads are waited for after Ctrl-C, for as long as a host takes.
+        for _ in range(max(1, min(parallel, len(items)))):
+            threading.Thread(target=work, daemon=True).start()
+        found = dict(done.get() for _ in items)
+    except BaseException:
+        with contextlib.suppress(queue.Empty):
+            while True:
+                todo.get_nowait()
+        raise
+    return [_raised(found[at]) for at in range(len(items))]
+
+
+def _raised(outcome: Outcome[Item, T] | BaseException) -> Outcome[Item, T]:
+    if isinstance(outcome, BaseException):
+        raise outcome
+    return outcome
 
 
 def _outcome(item: Item, job: Callable[[Item], T]) -> Outcome[Item, T]:

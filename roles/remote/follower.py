@@ -72,6 +72,10 @@ class Follower:
             except AllranksError as error:
                 self.emit({"f": "failed", "message": str(error), "t": time.time()})
                 return
+            except Exception as error:  # a bug, and still nobody waits for frames that no one reads any more
+                what = f"{self.remote.host.name}: following ended by {type(error).__name__}: {error}"
+                self.emit({"f": "failed", "message": f"{what} (a bug in allranks)", "t": time.time()})
+                return
             if not self._stop.wait(jitter(wait)):
                 wait = min(wait * 2, LONGEST_WAIT)
 

@@ -19,6 +19,8 @@ from roles.onhost.pack import RUN, bringing, content_hash
 from roles.remote.connect import CONNECT_TIMEOUT, close, open_connection
 from roles.remote.frames import Frame, FrameReader
 
+BRING_WITHIN = 60.0  # seconds for the on-host program (75 KB) to be taken
+
 
 class Remote:
     """A host's one connection. Opens when first used; every error names the host."""
@@ -150,9 +152,16 @@ class Remote:
     def bring(self, channel: paramiko.Channel, verb: str, request: Mapping[str, Any]) -> None:
         """The host has said that it lacks the program: give it, and the request again, in one round trip.
 
-        Its sha256 is checked there, and it gets its name only when it is whole.
+        Its sha256 is checked there, and it gets its name only when it is whole. Raises: Unreachable.
         """
-        channel.sendall(bringing() + line_of(verb, request))
+        before = channel.gettimeout()
+        channel.settimeout(BRING_WITHIN)
+        try:
+            channel.sendall(bringing() + line_of(verb, request))
+        except (OSError, EOFError, paramiko.SSHException) as error:
+            what = f"connection lost while the on-host program was sent: {error or 'closed'}"
+            raise Unreachable(f"{self.host.name}: {what}") from error
+        channel.settimeout(before)
 
     def _frames(
         self, channel: paramiko.Channel, verb: str, request: Mapping[str, Any], silence: float

@@ -1,5 +1,6 @@
 """Every host reports, whatever the others do."""
 
+import signal
 import threading
 
 import pytest
@@ -54,3 +55,24 @@ def test_no_more_than_the_bound_run_at_once() -> None:
 def test_a_bug_of_ours_is_not_taken_for_a_host_that_failed() -> None:
     with pytest.raises(ZeroDivisionError):
         each([1, 0], lambda number: 1 // number)
+
+
+def test_ctrl_c_is_raised_at_once_and_nothing_more_is_begun() -> None:
+    begun, release = [], threading.Event()
+
+    def job(number: int) -> None:
+        begun.append(number)
+        if len(begun) == 2:
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        release.wait(20)
+
+    before = set(threading.enumerate())
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            each([1, 2, 3, 4], job, parallel=2)
+        assert not release.is_set()  # nobody was waited for
+    finally:
+        release.set()
+    for thread in set(threading.enumerate()) - before:
+        thread.join(20)
+    assert sorted(begun) == [1, 2]
