@@ -2,13 +2,15 @@
 
 SGLang ends its schedulers by SIGKILL where they do not meet in time, which over several nodes is the usual end: then
 their segments in /dev/shm stay, and the sockets in /tmp. What is removed was seen in the hands of the run's own
-processes, is the same file still, is ours, and nobody else has it.
+processes, is the same file still, is ours, and nobody else has it. A segment must also have a name that programs give
+their segments, and be no older than the run: weights and caches that an operator keeps in /dev/shm are mapped, too.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import stat
 from typing import Dict, Iterable, List, Set
 
@@ -17,19 +19,29 @@ from .state import Json
 
 SHM = "/dev/shm/"
 DELETED = " (deleted)"
+# What SGLang, Python, PyTorch, NCCL and CUDA call what they make there. All else is left: better one segment too many.
+MADE = re.compile(
+    r"""sgl_shm_\w+_\d+_[0-9a-f]+ | sglang_loads_[\w.-]+\.shm | sglang_host_pool_[0-9a-f]+\.mmap
+    | multi_tokenizer_args_\d+ | deepspeed_allreduce_buffer_[\w.:-]+ | psm_[0-9a-f]{8} | sem\.(mp|loky)-[\w-]+
+    | torch_\d+_\d+_\d+ | nccl-\w{6} | cuda\.shm\.[0-9a-f.]+""",
+    re.VERBOSE | re.ASCII,
+)
 
 
-def held(pids: Iterable[int]) -> List[Json]:
-    """Segments that these processes map, and sockets with a path that they hold: {path, dev, ino}."""
+def held(pids: Iterable[int], since: float) -> List[Json]:
+    """Segments that these processes map, and sockets with a path that they hold: {path, dev, ino}.
+
+    Args: since: when their run was started (epoch seconds).
+    """
     mine = list(pids)
     bound = _bound()
     paths = {path for pid in mine for path in (*_mapped(pid), *_sockets(pid, bound))}
-    return [row for path in sorted(paths) for row in _row(path)]
+    return [row for path in sorted(paths) for row in _row(path, since)]
 
 
-def remove(rows: Iterable[Json]) -> List[str]:
+def remove(rows: Iterable[Json], since: float) -> List[str]:
     """Remove those that are still what they were, and that no living process has; gives their paths."""
-    still = [row for row in rows if row in _row(str(row.get("path")))]
+    still = [row for row in rows if row in _row(str(row.get("path")), since)]
     if not still:
         return []
     bound = _bound()
@@ -46,14 +58,17 @@ def remove(rows: Iterable[Json]) -> List[str]:
     return gone
 
 
-def _row(path: str) -> List[Json]:
+def _row(path: str, since: float) -> List[Json]:
     """The file as it is now, if it is one of ours to remove."""
     try:
         seen = os.lstat(path)
     except (OSError, ValueError):
         return []
-    kind = stat.S_ISREG(seen.st_mode) if path.startswith(SHM) else stat.S_ISSOCK(seen.st_mode)
-    return [{"path": path, "dev": seen.st_dev, "ino": seen.st_ino}] if kind and seen.st_uid == os.getuid() else []
+    if path.startswith(SHM):
+        mine = stat.S_ISREG(seen.st_mode) and seen.st_ctime >= since and bool(MADE.fullmatch(path[len(SHM) :]))
+    else:
+        mine = stat.S_ISSOCK(seen.st_mode)
+    return [{"path": path, "dev": seen.st_dev, "ino": seen.st_ino}] if mine and seen.st_uid == os.getuid() else []
 
 
 def _mapped(pid: int) -> Iterable[str]:

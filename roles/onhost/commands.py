@@ -61,6 +61,7 @@ class Commands:
         with contextlib.suppress(OSError):
             note(session)
             ranks = [{key: seat[key] for key in ("label", "title", "pid", "start")} for seat in session.ranks()]
-            files = held(process.stat.pid for process in session.alive())
+            since = float(self.run.state.get("started") or time.time())
+            files = held((process.stat.pid for process in session.alive()), since)
             self.run.write("up.json", {"t": round(time.time(), 3), "ranks": ranks, "files": files})
             self.send("noted", what="up")

@@ -41,7 +41,8 @@ def stop(request: Request, frames: Frames) -> None:
 def _stop(work: Stop, grace: float, wait: float, kill: bool) -> None:
     run, left = work.run, []
     work.session.look()
-    files = held(process.stat.pid for process in work.session.alive())
+    since = float(run.state.get("started") or time.time())
+    files = held((process.stat.pid for process in work.session.alive()), since)
     if work.session.alive():
         if not run.state.get("stopped"):
             with contextlib.suppress(OSError):  # a full disk must not keep a server running
@@ -54,7 +55,9 @@ def _stop(work: Stop, grace: float, wait: float, kill: bool) -> None:
     rows = [dict(p.row(), uid=proc.uid(p.stat.pid)) for p in left]
     done = {"seconds": work.seconds(), "killed": work.killed, "exit": run.exit_code(), "left": rows}
     if not left:
-        remove([*files, *(run.read("up.json").get("files") or [])])
+        # After a reboot the kernel gives the numbers of files in memory to others.
+        noted = [] if work.session.rebooted else run.read("up.json").get("files") or []
+        remove([*files, *noted], since)
         _close(run, done)
     port = run.state.get("port")
     work.frames.send("stopped", run=run.id, port_holder=sockets.holder(port) if port else None, **done)
