@@ -125,12 +125,15 @@ class Session:
         return min(children, key=lambda p: (not SERVER.search(p.title), p.stat.start), default=None)
 
     def ranks(self) -> List[Dict[str, Any]]:
-        """Each expected rank with the process that has its title now, or had it when last written down."""
+        """Each expected rank with the process that has its title now, or had it when last written down.
+
+        A fork of a scheduler has its title until it becomes something else: who lives comes first, then the oldest.
+        """
         seats = []
         old = {entry.get("title"): entry for entry in self.recorded.get("ranks", ())}
         for rank in self.run.state.get("ranks") or ():
             now = [p for p in self.processes if p.title == rank["title"]]
-            found = max(now, key=lambda p: (not p.stat.dead, p.stat.start), default=None)
+            found = min(now, key=lambda p: (p.stat.dead, p.stat.start), default=None)
             was = old.get(rank["title"], {})
             pid, start = found.key if found else (was.get("pid"), was.get("start"))
             alive = bool(found and not found.stat.dead)

@@ -70,13 +70,18 @@ def _ranks(board: Board, node: int, rows: Mapping[int, Frame], at: float) -> Ite
 def _titled(board: Board, node: int, rows: Mapping[int, Frame]) -> dict[Rank, Frame | None]:
     """The ranks that have, or had, a process; None: it is known to be gone."""
     found: dict[Rank, Frame | None] = {}
-    for row in rows.values():
+    for row in sorted(rows.values(), key=_rightful):
         axes = title_axes(str(row.get("title") or ""))
         rank = seated(board, node, axes) if axes is not None else None
         if rank is not None:
-            found[rank] = row
+            found.setdefault(rank, row)
     unseen = [s.rank for s in board.ranks.values() if s.node == node and s.pid is None and s.rank not in found]
     return {**found, **unnamed(board, node, rows, unseen)} if unseen else found
+
+
+def _rightful(row: Frame) -> tuple[bool, int, int]:
+    """A fork of a scheduler has its title until it becomes something else: who lives comes first, then the oldest."""
+    return row.get("state") in DEAD, int(row.get("start") or 0), int(row["pid"])
 
 
 def _alive(state: RankState, row: Frame, at: float) -> RankState:

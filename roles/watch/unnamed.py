@@ -20,11 +20,17 @@ def unnamed(board: Board, node: int, rows: Mapping[int, Frame], unseen: list[Ran
 
     None for one that main has buried already.
     """
-    found = _by_order(board, node, rows, unseen)
-    nameless = [row for row in rows.values() if _title(row) == NAMELESS and row.get("state") in DEAD]
-    if not found and len(unseen) == len(nameless):
-        found.update(zip(unseen, nameless, strict=True))
-    return found
+    return _by_order(board, node, rows, unseen) or _alone(board, node, rows, unseen)
+
+
+def _alone(board: Board, node: int, rows: Mapping[int, Frame], unseen: list[Rank]) -> dict[Rank, Frame | None]:
+    """As many dead schedulers of main's own as ranks are unseen, and no living child that may take a seat yet."""
+    main = board.nodes[node].main
+    own = _title(rows.get(main or 0, {}))
+    children = [row for row in rows.values() if row.get("ppid") == main != row["pid"]]
+    coming = [r for r in children if _spawned(r, own) and title_axes(_title(r)) is None and r.get("state") not in DEAD]
+    nameless = [row for row in children if _title(row) == NAMELESS and row.get("state") in DEAD]
+    return dict(zip(unseen, nameless, strict=True)) if not coming and len(unseen) == len(nameless) else {}
 
 
 def _by_order(board: Board, node: int, rows: Mapping[int, Frame], unseen: list[Rank]) -> dict[Rank, Frame | None]:

@@ -550,6 +550,36 @@ def test_a_small_program_that_main_cannot_run_while_it_imports_is_no_dead_rank()
     assert watched(on, [(0, frame)]).verdict(101.0).kind == "loading"
 
 
+def test_a_dead_fork_of_another_rank_is_not_the_rank_that_is_still_to_come() -> None:
+    on = board(tp=2, pp=1)
+    main, coming = proc(10, "python -m sglang.launch_server", ppid=9), proc(12, "python -m sglang.launch_server")
+    titled, spawned = proc(11, "sglang::scheduler_TP0"), proc(12, "python -c from multiprocessing.spawn import spawn_x")
+    fork, own = proc(13, "[sglang::schedul]", "Z", ppid=11), proc(13, "[sglang::schedul]", "Z")
+    frame = {"f": "procs", "t": 100.0, "main": 10, "leader": 9}
+
+    def kind(*rows: dict[str, Any]) -> str:
+        return watched(on, [(0, {**frame, "procs": [main, titled, *rows]})]).verdict(102.0).kind
+
+    assert kind(spawned, fork) == "loading"  # a program that TP0 could not run
+    assert kind(fork) == "loading"  # the same, before main has started TP1
+    assert kind(coming, own) == "loading"  # a fork of main that was there before may become TP1 yet
+    assert kind(own) == "failed"
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_fork_with_its_parents_title_is_not_the_rank(order: int) -> None:
+    on = board(tp=2, pp=1)
+    main = proc(10, "python -m sglang.launch_server", ppid=9)
+    ranks = [proc(11, "sglang::scheduler_TP0", start=50), proc(12, "sglang::scheduler_TP1", start=51)]
+    dead = proc(13, "sglang::scheduler_TP0", "Z", ppid=11, start=90)
+    younger = proc(14, "sglang::scheduler_TP1", ppid=12, start=91)
+    rows = [main, *[*ranks, dead, younger][::order]]
+    watcher = watched(on, [(0, {"f": "procs", "t": 100.0, "main": 10, "leader": 9, "procs": rows})])
+
+    assert watcher.verdict(102.0).kind == "loading"
+    assert [state.pid for state in watcher.board.ranks.values()] == [11, 12]
+
+
 def test_a_log_read_from_its_start_has_the_times_of_its_stamps() -> None:
     on = board(tp=1, pp=1)
     stamp = 1795963074.0  # 2026-11-29 14:37:54 UTC
