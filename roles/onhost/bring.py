@@ -32,8 +32,11 @@ def place(path, content):  # type: ignore[no-untyped-def]
     """Beside its place first, then renamed; for its owner only."""
     os.umask(0o077)
     folder = os.path.dirname(path)
-    if not os.path.isdir(folder):
+    try:
         os.makedirs(folder, 0o700)
+    except EnvironmentError:  # it is there, or somebody who brings the program too has made it this moment
+        if not os.path.isdir(folder):
+            raise
     part = "%s.%d.part" % (path, os.getpid())
     try:
         fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o700)
