@@ -1,8 +1,8 @@
 """SGLang releases -> the settings that each changes by itself: `.venv/bin/python scripts/resolved.py` reads them anew.
 
 Each release's wheel is fetched as scripts/flags.py does, and its sources are read, not run: the keywords of every
-`declare_resolution(...)` and the fields marked `resolvable` (0.5.23), the fields that ServerArgs assigns to itself, and `server_args.X = ...` elsewhere
-(0.5.9). Written to roles/check/resolved.json.
+`declare_resolution(...)` and the fields marked `resolvable` (0.5.23), the fields that ServerArgs assigns to itself, and
+`server_args.X = ...` elsewhere (0.5.9). Written to roles/check/resolved.json.
 """
 
 from __future__ import annotations
