@@ -26,6 +26,7 @@ def sudoer(clone: Clone, linked: list[LabHost], tmp_path: Path) -> Iterator[LabH
     if not shutil.which("sudo") or host.record.holder:
         pytest.skip("sudo is not installed, or cannot become root in a lab of an ordinary user")
     add_user(host, "grace")
+    shell(host, "rm -rf ~grace/.allranks")  # of tests in which grace does without
     with second_sshd(host, tmp_path, OWN_KEYS) as way:
         clone.hosts({"lab1": {**entry(host.folder, host), **way, "user": "grace", "sudo": True}})
         yield host
