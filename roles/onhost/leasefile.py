@@ -14,6 +14,7 @@ from typing import Dict, Iterator, List, Optional, Tuple
 
 from . import proc
 from .leaseplace import NAME, folder, locked
+from .leaseshape import whole
 from .state import Home, Json
 
 LARGEST = 256 << 10  # bytes of a file that is read
@@ -112,19 +113,13 @@ def _file(path: str) -> Tuple[int, Json]:
             return -1, nothing
         try:
             found = json.loads(file.read(LARGEST).decode("utf-8"))
-            whole = [_whole(lease) for lease in found["leases"]]
+            if found["boot"] != proc.boot_id():
+                return seen.st_uid, nothing
+            leases = [lease for lease in map(whole, found["leases"]) if lease]
             taken = [{key: str(each[key]) for key in ("id", "by")} for each in found["taken"]]
-            told = {"leases": [lease for lease in whole if lease["until"] + KEPT > now()], "taken": taken}
-            return seen.st_uid, told if found["boot"] == proc.boot_id() else nothing
-        except (ValueError, KeyError, TypeError):
+            return seen.st_uid, {"leases": [lease for lease in leases if lease["until"] + KEPT > now()], "taken": taken}
+        except (ValueError, KeyError, TypeError, RecursionError):
             return seen.st_uid, nothing
-
-
-def _whole(lease: Json) -> Json:
-    """A lease as it must be. Raises: TypeError, KeyError, ValueError."""
-    if not isinstance(lease["id"], str) or not isinstance(lease["who"], str):
-        raise TypeError("id")
-    return dict(lease, until=float(lease["until"]), since=float(lease["since"]))
 
 
 def _write(path: str, book: Book) -> None:

@@ -49,7 +49,7 @@ def words(lease: Json) -> str:
     ago, left = max(0, round(time.time() - lease["since"])), max(0, round(lease["until"] - now()))
     where = f", from {lease['address']}" if lease.get("address") else ""
     return (f"{lease['who']} (pid {lease.get('pid') or '?'}{where}) since {since} ({ago} s ago): {lease['what']}"
-            f" {lease['deployment']}; ends in {left} s unless renewed")  # fmt: skip
+            f" {lease.get('deployment') or 'this host'}; ends in {left} s unless renewed")  # fmt: skip
 
 
 def refuse(leases: List[Json], wants: Json, mine: Optional[str]) -> None:

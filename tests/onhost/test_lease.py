@@ -150,6 +150,58 @@ def test_a_damaged_file_or_one_of_another_boot_holds_nobody(host: OnHost) -> Non
     assert ask(host, "bob", deployment="a@h")["held"]
 
 
+WRONG = [
+    {"until": "soon"},
+    {"until": float("inf")},
+    {"until": float("nan")},
+    {"since": -1e300},
+    {"since": 1e300},
+    {"gpus": 7},
+    {"gpus": ["0", None, [1]]},
+    {"ports": {"a": 1}},
+    {"who": None},
+    {"what": ["x"]},
+    {"deployment": {}},
+    {"home": 1},
+    {"pid": "x"},
+]
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=str)
+def test_a_lease_that_cannot_be_understood_holds_nobody_and_its_neighbours_stand(host: OnHost, wrong: Frame) -> None:
+    assert ask(host, "ada", deployment="a@h", gpus=[0], ports=[31000])["held"]
+    assert ask(host, "bob", deployment="b@h", gpus=[1])["held"]
+    file = lease_file(host)
+    content = json.loads(file.read_text())
+    content["leases"][0].update(wrong)
+    file.write_text(json.dumps(content))
+
+    assert standing(host) == ["bob"]
+    assert "GPU 1 is being changed by bob@desk" in ask(host, "eve", deployment="a@h", gpus=[0, 1])["message"]
+    assert ask(host, "eve", deployment="a@h", gpus=[0])["held"]
+
+
+def test_a_lease_without_what_is_only_told_holds_all_the_same(host: OnHost) -> None:
+    assert ask(host, "ada", deployment="a@h", gpus=[0])["held"]
+    file = lease_file(host)
+    content = json.loads(file.read_text())
+    for name in ("what", "deployment", "pid", "address", "home", "ports"):
+        del content["leases"][0][name]
+    content["leases"][0]["who"] = "ada\u001b[2J\ud800"
+    file.write_text(json.dumps(content))
+
+    message = ask(host, "bob", deployment="b@h", gpus=[0])["message"]
+
+    assert "GPU 0 is being changed by ada?[2J? (pid ?) since 20" in message
+    assert host.error("start", **host.request("true", deployment="b@h", gpus=[0]))["code"] == "leased"
+
+
+def test_a_file_that_is_no_end_of_brackets_holds_nobody(host: OnHost) -> None:
+    ask(host, "ada", deployment="a@h")
+    lease_file(host).write_text("[" * 200_000)
+    assert ask(host, "bob", deployment="a@h")["held"]
+
+
 def test_another_work_folder_is_no_way_around_a_lease(host: OnHost, tmp_path: Path) -> None:
     there = OnHost(host.python, host.program, tmp_path / "other")
     assert ask(host, "ada", deployment="a@h", ports=[31000], gpus=[0])["held"]
