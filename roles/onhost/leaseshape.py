@@ -1,4 +1,4 @@
-"""What stands in a lease file -> a lease that all else can rely on: another user has written it, by hand or by a program."""
+"""What stands in a lease file -> leases that all else can rely on: other users have written it, by whatever means."""
 
 from __future__ import annotations
 
