@@ -24,7 +24,7 @@ NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 def start(request: Request, frames: Frames) -> None:
     """Start a run, or answer that this run was started before."""
     home, wanted = Home(request.text("workdir")), _state(request)
-    script, secrets = _script(request), _secrets(request.maybe("secrets", dict) or {})
+    script, secrets = request.text("script").encode("utf-8"), _secrets(request.maybe("secrets", dict) or {})
     with home.lock(f"start of {wanted['run']} by {wanted['who']}", LOCK_WAIT):
         run = Run(home.path, wanted["run"])
         if os.path.exists(run.path("state.json")):
@@ -40,7 +40,6 @@ def start(request: Request, frames: Frames) -> None:
         _launch(run, wanted)
         _replace(home, run)
     frames.send("started", **_answer(run, kept=kept))
-    _forget_upload(request)
 
 
 def _state(request: Request) -> Json:
@@ -62,32 +61,6 @@ def _state(request: Request) -> Json:
         "boot": proc.boot_id(),
         "memory": cgroup.mark(os.getpid()),  # the server stays in our group: a kill there can be told from older ones
     }
-
-
-def _script(request: Request) -> bytes:
-    """The script, from the request or from a file that was uploaded; its sha256 is checked where one is given."""
-    path = request.maybe("script_file", str)
-    if path:
-        with open(os.path.expanduser(path), "rb") as file:
-            script = file.read()
-    else:
-        script = request.text("script").encode("utf-8")
-    wanted = request.maybe("script_sha256", str)
-    if wanted and wanted != (got := _sha256(script)):
-        raise HostError("refused", f"the launch script has sha256 {got}, expected {wanted}", "upload it again")
-    return script
-
-
-def _sha256(content: bytes) -> str:
-    import hashlib  # 3 ms
-
-    return hashlib.sha256(content).hexdigest()
-
-
-def _forget_upload(request: Request) -> None:
-    path = request.maybe("script_file", str)
-    if path and os.path.exists(os.path.expanduser(path)):
-        os.unlink(os.path.expanduser(path))
 
 
 def _secrets(values: Dict[str, Any]) -> bytes:

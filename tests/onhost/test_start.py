@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import socket
@@ -126,14 +125,12 @@ def test_of_two_starts_at_the_same_moment_one_wins(host: OnHost) -> None:
     assert len(list(host.workdir.glob("runs/*/state.json"))) == 1
 
 
-def test_an_uploaded_script_is_checked_and_moved_in(host: OnHost, tmp_path: Path) -> None:
-    upload = tmp_path / "script"
-    upload.write_text(SCRIPT % "sleep 60")
-    request = {**host.request(""), "script": None, "script_file": str(upload)}
-    assert "sha256" in host.error("start", **request, script_sha256="0" * 64)["message"]
-    digest = hashlib.sha256(upload.read_bytes()).hexdigest()
-    started = host.one("start", "started", **request, script_sha256=digest)
-    assert Path(started["run_dir"], "launch.sh").read_text() == SCRIPT % "sleep 60" and not upload.exists()
+def test_no_file_is_read_or_removed_because_a_request_names_it(host: OnHost, tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.write_text("exit 7")
+    started = host.start("true", script_file=str(precious))
+    assert precious.read_text() == "exit 7"
+    assert Path(started["run_dir"], "launch.sh").read_text() == SCRIPT % "true"
 
 
 def test_a_file_where_the_log_link_belongs_is_kept_aside(host: OnHost, tmp_path: Path) -> None:
