@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Dict, List
+from typing import Any, Dict, List
 
 from . import proc
 from .frames import Frames
@@ -39,7 +39,7 @@ def running(request: Request, frames: Frames) -> None:
         plan_hash=run.state.get("plan_hash"),
         pid=main.stat.pid,
         argv=proc.redact(argv),
-        environ=_environ(main.stat.pid, request.many("names", str)),
+        **_environ(main.stat.pid, request.many("names", str), request.many("secrets", str)),
         settings=settings,
         version=version,
         error=error,
@@ -50,9 +50,14 @@ def _words(raw: object) -> List[str]:
     return [word.decode("utf-8", "replace") for word in raw.split(b"\0")[:-1]] if isinstance(raw, bytes) else []
 
 
-def _environ(pid: int, names: List[str]) -> Dict[str, str]:
-    """The planned variables, and others that steer a server; those that look like secrets are named without a value."""
+def _environ(pid: int, names: List[str], secrets: List[str]) -> Dict[str, Any]:
+    """The planned variables, and others that steer a server; those that look like secrets are named without a value.
+
+    Of `secrets`, whatever they are called, only which are there.
+    """
     pairs = (word.partition("=") for word in _words(proc.read(f"/proc/{pid}/environ")))
-    kept = {name: value for name, _, value in pairs if name in names or STEERING.match(name)}
-    return {name: "***" if proc.SECRET_FLAG.match("--" + name) and name not in names else value
-            for name, value in kept.items()}  # fmt: skip
+    has = {name: value for name, _, value in pairs}
+    told = {name: value for name, value in has.items()
+            if name not in secrets and (name in names or STEERING.match(name))}  # fmt: skip
+    hidden = {name: "***" for name in told if proc.SECRET_FLAG.match("--" + name) and name not in names}
+    return {"environ": {**told, **hidden}, "secrets": [name for name in secrets if name in has]}

@@ -50,10 +50,12 @@ def _node(plan: Plan, remote: Remote, node: NodePlan, summaries: list[dict[str, 
         "run": mine[-1]["run"],
         "address": node.probe_address,
         "port": node.port if node.node == 0 else None,
-        "names": list(node.environment) + list(node.secrets),
+        "names": list(node.environment),
+        "secrets": list(node.secrets),
     }
     answer = remote.one("running", request, "running", timeout=60.0)
-    fields = [*argv(node.argv, answer["argv"]), *environment(node, answer["environ"])]
+    has = {**answer["environ"], **dict.fromkeys(answer["secrets"], "***")}
+    fields = [*argv(node.argv, answer["argv"]), *environment(node, has)]
     if answer.get("settings") is not None:
         fields = [*settings(plan, answer["settings"], answer.get("version"), answer["argv"]), *fields]
     same_plan = answer.get("plan_hash") == plan.hash

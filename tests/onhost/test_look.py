@@ -147,8 +147,9 @@ def test_an_sglang_that_is_broken_is_told_in_one_line(host: OnHost, tmp_path: Pa
 
 def test_what_a_server_was_given_is_read_back_without_its_secrets(host: OnHost) -> None:
     host.environment["NCCL_DEBUG"], host.environment["SGLANG_API_KEY"] = "INFO", "s3cret"
-    host.start_server()
-    told = host.one("running", "running", run="r1", names=["HOME"])
+    host.start_server(secrets={"HF_LOGIN": "s3cret-1", "OURS": "s3cret-2"})
+    told = host.one("running", "running", run="r1", names=["HOME"], secrets=["HF_LOGIN", "OURS", "LACKING"])
+    assert told["secrets"] == ["HF_LOGIN", "OURS"]
     assert told["environ"]["NCCL_DEBUG"] == "INFO" and told["environ"]["HOME"]
     assert "s3cret" not in json.dumps(told) and told["settings"] is None
     assert subprocess.run(["ps", "-p", str(told["pid"])], check=False, stdout=subprocess.DEVNULL).returncode == 0
