@@ -136,10 +136,13 @@ class Remote:
         return channel
 
     def _as_root(self, command: str) -> str:
-        """The command as it is, or by sudo: `~` is root's home then, and a lease still says where the login is from."""
+        """The command as it is, or by sudo: `~` is root's home then, and leases are where and from where they were."""
         if not self.host.sudo:
             return command
-        return f'exec sudo -n -H env SSH_CONNECTION="$SSH_CONNECTION" sh -c {shlex.quote(command)}'
+        # By way of a shell that is known: the login shell may be one that ends at a variable that is not set.
+        leases = '${ALLRANKS_LEASES:+"ALLRANKS_LEASES=$ALLRANKS_LEASES"}'
+        kept = f'SSH_CONNECTION="$SSH_CONNECTION" {leases}'
+        return f"exec sh -c {shlex.quote(f'exec sudo -n -H env {kept} sh -c {shlex.quote(command)}')}"
 
     def channel(self) -> paramiko.Channel:
         """A new session on the connection. Raises: Unreachable."""
@@ -208,6 +211,9 @@ class Remote:
         if status == -1:
             raise Unreachable(f"{self.host.name}: connection lost during {verb}")
         last = (said.strip().splitlines() or reader.noise or ["nothing"])[-1]
+        if self.host.sudo and status in (126, 127) and "sudo" in last:
+            do = "install it there, or take `sudo` out of the inventory"
+            raise Refused(f"{self.host.name}: sudo cannot be run there: {last[:300]}", do=do)
         if last.startswith("sudo:"):
             do = "allow it without one (NOPASSWD in its sudoers), or take `sudo` out of the inventory"
             raise Refused(f"{self.host.name}: sudo -n does not work: {last[:300]}", do=do)

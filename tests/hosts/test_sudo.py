@@ -5,18 +5,26 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from roles.inventory.errors import Refused
 from roles.lab.host import LabHost
 from roles.lab.written import entry
+from roles.remote import Remote
 from tests.hosts import seen
 from tests.hosts.clone import Clone
-from tests.hosts.reach import OWN_KEYS, add_user, second_sshd, shell
+from tests.hosts.reach import OWN_KEYS, add_user, inventory_host, second_sshd, shell
 
 pytestmark = pytest.mark.hosts
 RULE = "/etc/sudoers.d/allranks-test"
 SMALL = ("--host", "lab1", "--profile", "small")
+
+
+def remote(host: LabHost, **fields: Any) -> Remote:
+    """A connection to the host as an inventory with these fields has it."""
+    return Remote(inventory_host(host, **fields))
 
 
 @pytest.fixture
@@ -55,6 +63,39 @@ def test_a_sudo_that_asks_for_a_password_is_told_and_nothing_is_done(clone: Clon
     assert refused.code == 3, refused.said
     assert "lab1: sudo -n does not work: sudo: " in refused.err and "NOPASSWD" in refused.err
     assert seen.runs(sudoer) == {}
+
+
+def test_leases_lie_where_the_host_has_them_and_tell_where_the_login_is_from(
+    linked: list[LabHost], tmp_path: Path
+) -> None:
+    """sudo passes on no variable of the login by itself. A csh would end at one that is not set."""
+    host = linked[0]
+    if not shutil.which("sudo") or host.record.holder:
+        pytest.skip("sudo is not installed, or cannot become root in a lab of an ordinary user")
+    add_user(host, "grace", shutil.which("csh") or "/bin/bash")
+    shell(host, f"echo 'grace ALL=(ALL) NOPASSWD: ALL' >{RULE}; chmod 440 {RULE}; mkdir -p /var/shared")
+    claim = {"id": "ada", "who": "ada@desk", "what": "deploying", "deployment": "a@h"}
+    try:
+        for line, place in (("SetEnv ALLRANKS_LEASES=/var/shared", "/var/shared"), ("SetEnv OTHER=1", "/dev/shm")):
+            with second_sshd(host, tmp_path, OWN_KEYS, line) as way, remote(host, user="grace", sudo=True, **way) as at:
+                asked = {"workdir": at.host.workdir, "gpus": False, "claim": claim}
+                assert at.one("facts", asked, "facts")["lease"]["by"]["address"]
+                assert "leases-" in shell(host, f"ls {place}/allranks-leases")
+                at.ask("lease", {"workdir": at.host.workdir, "do": "drop", "id": "ada"})
+    finally:
+        shell(host, f"rm -rf {RULE} /var/shared")
+
+
+def test_a_host_without_sudo_is_told_as_that(linked: list[LabHost], tmp_path: Path) -> None:
+    host = linked[0]
+    if host.record.holder:
+        pytest.skip("users cannot be made here")
+    add_user(host, "grace")
+    shell(host, "mkdir -p /var/bare && ln -sf /bin/sh /var/bare/sh")
+    lacking = second_sshd(host, tmp_path, OWN_KEYS, "SetEnv PATH=/var/bare")
+    with lacking as way, remote(host, user="grace", sudo=True, **way) as at, pytest.raises(Refused) as told:
+        at.one("facts", {"workdir": at.host.workdir, "gpus": False}, "facts")
+    assert str(told.value).startswith("lab1: sudo cannot be run there: ") and "take `sudo` out" in told.value.do
 
 
 def test_a_sudoer_on_another_port_behind_two_jump_hosts_is_deployed_to(
