@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from roles.inventory import Host
 from roles.plan import NodePlan, Plan
 from roles.plan.flags.offline import flags_of
 
@@ -12,11 +13,7 @@ SSH_PORT = 22
 
 def question(plan: Plan, node: NodePlan) -> dict[str, Any]:
     """The `look` of a facts request. The other nodes are asked for at their SSH port, never at a rendezvous port."""
-    peers = [
-        {"name": other.host.name, "address": other.host.internal, "port": other.host.port or SSH_PORT}
-        for other in plan.nodes
-        if other.node != node.node
-    ]
+    peers = [peer(other.host) for other in plan.nodes if other.node != node.node]
     return {
         "argv": list(flags_of(node.argv)),
         "environment": dict(node.environment),
@@ -28,6 +25,11 @@ def question(plan: Plan, node: NodePlan) -> dict[str, Any]:
         "peers": peers,
         "gpus": plan.profile.flags.get("device") != "cpu",
     }
+
+
+def peer(host: Host) -> dict[str, Any]:
+    """How another host is to ask whether it reaches this one (onhost/nics.py)."""
+    return {"name": host.name, "address": host.internal, "port": host.port or SSH_PORT}
 
 
 # Variables and flags whose value is a folder that is written to.

@@ -10,6 +10,7 @@ from roles.remote import Frame
 from roles.server.closer import with_witnesses
 from roles.server.deployment import Deployment
 from roles.server.following import Following, Observer
+from roles.server.reaching import reaching
 from roles.server.run import Run
 from roles.server.severed import Severed
 from roles.watch import Board, Verdict, Watcher, expect
@@ -47,7 +48,7 @@ class Confirmation:
             for remote, node in zip(deployment.remotes, deployment.plan.nodes, strict=True)
         ]
         self._following = Following(self.watcher, nodes, observer, folder)
-        self._severed = Severed({node: remote for node, remote, _ in nodes}, observer.step)
+        self._severed = Severed(reaching({node: remote for node, remote, _ in nodes}), observer.step)
 
     def wait(self) -> Verdict:
         """Watch until the verdict is final: up, failed, foreign, different, lost or stalled."""
@@ -71,8 +72,9 @@ class Confirmation:
             now = time.time()
             self.observer.board(self.watcher.board, changes, now)
             verdict = self.watcher.verdict(now, stall=stall)
+            severed = self._severed.verdict(self.watcher.board, now)
             if verdict.kind == "disconnected":
-                verdict = self._severed.verdict(self.watcher.board, now) or verdict
+                verdict = severed or verdict
             if verdict.kind in FINAL:
                 return verdict
         raise AssertionError("the changes never end")

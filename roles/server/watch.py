@@ -10,6 +10,7 @@ from roles.remote import Remote, each
 from roles.server.attached import asked, board_of, request, request_later
 from roles.server.closer import with_witnesses
 from roles.server.following import Following, Observer
+from roles.server.reaching import reaching
 from roles.server.severed import Severed
 from roles.server.standing import Standing
 from roles.server.target import Hosts
@@ -18,7 +19,6 @@ from roles.watch.verdict import STALL
 
 ENDS = ("lost", "failed", "foreign")
 WELL = ("up", "loading")
-GIVEN_UP = 30.0  # seconds without a node's host, and /health not 200 either, until the deployment counts as lost
 MOST = 64 << 20  # bytes of a log that are fetched; of a longer one its last LINES
 LINES = 200_000
 
@@ -41,7 +41,7 @@ class Watch:
         ]
         self._remotes = [remote for remote, _ in nodes.values()]
         self._following = Following(self.watcher, requests, observer, folder)
-        self._severed = Severed({node: remote for node, remote, _ in requests}, observer.step)
+        self._severed = Severed(reaching({node: remote for node, remote, _ in requests}), observer.step)
         timeouts = (nodes[0][1].get("plan") or {}).get("timeouts") or {}
         self._said, self._stall = "", float(timeouts.get("stall") or STALL)
 
@@ -62,9 +62,8 @@ class Watch:
 
     def _judged(self, board: Board, now: float) -> Verdict:
         verdict = self.watcher.verdict(now, self._stall)
-        if verdict.kind in ENDS or all(node.connected for node in board.nodes.values()):
-            return verdict
-        return self._severed.verdict(board, now) or abandoned(board, now) or verdict
+        severed = self._severed.verdict(board, now)
+        return verdict if verdict.kind in ENDS else severed or verdict
 
     def _tell(self, verdict: Verdict) -> None:
         """Say when it stops or begins to be well, once. What only is not probed yet is no news."""
@@ -77,18 +76,6 @@ class Watch:
             if said != "well" or self._said:
                 self.observer.step(verdict.sentence)
             self._said = said
-
-
-def abandoned(board: Board, now: float) -> Verdict | None:
-    """A host of several that has gone for good takes the whole model with it: no answer from it, none from /health."""
-    if len(board.nodes) == 1 or board.up_at is None or (board.health and board.health.status == 200):
-        return None
-    for node in board.nodes.values():
-        if not node.connected and node.lost_at is not None and now - node.lost_at > GIVEN_UP:
-            label = next((state.label for state in board.ranks.values() if state.node == node.node), None)
-            cause = f"{node.host} has not answered for {now - node.lost_at:.0f} s, and /health answers no more"
-            return Verdict("lost", f"{label} on {node.host}: {cause} ({node.why})", label, node.host, cause=cause)
-    return None
 
 
 def keep_logs(hosts: Hosts, run: Standing, folder: Path) -> dict[str, str]:

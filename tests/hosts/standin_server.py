@@ -11,7 +11,7 @@ It obeys these variables, so that a test needs no timing:
     STANDIN_EXIT      ends with this status at once     STANDIN_DRIP      "1": one line in many writes of one byte
     STANDIN_PAUSE     from a rank's death to main's own end (1 s)
     STANDIN_FAILS     "PLACE PART STATUS": at a place as above (or "start") says that part of real logs and ends so
-A hold ends when the file ~/go-PORT appears.
+A hold ends when the file ~/go-PORT appears; while there is a file ~/sick-PORT /health is 503.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class Answers(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         if self.path == "/health":
-            self.answer(200 if READY.is_set() else 503)
+            self.answer(200 if READY.is_set() and not (Path.home() / f"sick-{PORT}").exists() else 503)
         elif self.path == "/model_info":
             self.answer(200, {"model_path": ARGS.get("model_path"), "is_generation": True})
         elif self.path == "/server_info":
