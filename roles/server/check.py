@@ -11,7 +11,7 @@ from roles.check.fixes import Fix, fixes
 from roles.inventory import Host
 from roles.inventory.errors import AllranksError, Unreachable
 from roles.plan import Plan
-from roles.remote import Outcome
+from roles.remote import Outcome, Remote, each
 from roles.server.deployment import Deployment
 
 SESSIONS = login.SESSIONS - 1  # beside the one in which the on-host program waits
@@ -38,17 +38,21 @@ def check(plan: Plan, *, accept_new: bool = False) -> Checked:
     """Ask every host of a plan and hold the answers against it. A host that does not answer is a finding too."""
     began = time.time()
     with Deployment(plan, accept_new=accept_new) as deployment:
-        outcomes = deployment.ask()
+        told = deployment.ask()
         now = time.time()
-        for remote, outcome in zip(deployment.remotes, outcomes, strict=True):
-            if outcome.value is not None:
-                outcome.value["sessions"] = remote.sessions(SESSIONS)
-                outcome.value["sftp"] = remote.has_sftp()
+        outcomes = each(list(zip(deployment.remotes, told, strict=True)), lambda pair: _with_line(*pair))
         ours = [run.run for run in deployment.runs(outcomes) if run.alive and run.deployment == plan.name]
         found = [_reached(node.host, outcome) for node, outcome in zip(plan.nodes, outcomes, strict=True)]
         found += findings(plan, [outcome.value for outcome in outcomes], ours=ours, now=now)
         mend = fixes(plan, [outcome.value for outcome in outcomes], now)
     return Checked(plan, tuple(found), time.time() - began, tuple(mend))
+
+
+def _with_line(remote: Remote, told: Outcome[Any, Facts]) -> Facts:
+    """A host's facts with what its line can do. Raises: what its facts ended with; Unreachable when it is lost now."""
+    if told.value is None:
+        raise told.error or AllranksError(f"{remote.host.name}: told nothing")
+    return {**told.value, "sessions": remote.sessions(SESSIONS), "sftp": remote.has_sftp()}
 
 
 def _reached(host: Host, outcome: Outcome[Any, Facts]) -> Finding:

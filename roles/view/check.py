@@ -15,8 +15,8 @@ MARKS = {"ok": ("ok", "good"), "warning": ("warning", "warn"), "refusal": ("refu
 WORST_FIRST = ("refusal", "warning", "ok")
 
 
-def render(out: Console, name: str, found: Sequence[Finding], seconds: float) -> None:
-    """Every finding; what is needed and what to do on lines of their own."""
+def render(out: Console, name: str, found: Sequence[Finding], seconds: float, *, changed: bool = False) -> None:
+    """Every finding; what is needed and what to do on lines of their own. `changed`: something was done before."""
     for host in dict.fromkeys(finding.host for finding in found):
         out.print(Text(host, style="host"))
         mine = [finding for finding in found if finding.host == host]
@@ -26,15 +26,16 @@ def render(out: Console, name: str, found: Sequence[Finding], seconds: float) ->
             for title, text in (("needed", finding.needed), ("do", finding.do)):
                 if text:
                     out.print(Text(f"{'':<22}{title}: {text}"))
-    out.print(Text(summary(name, found, seconds), style="bad" if _count(found, "refusal") else "good"))
+    out.print(Text(summary(name, found, seconds, changed=changed), style="bad" if _count(found, "refusal") else "good"))
 
 
-def summary(name: str, found: Sequence[Finding], seconds: float) -> str:
+def summary(name: str, found: Sequence[Finding], seconds: float, *, changed: bool = False) -> str:
     """The last line."""
     refusals, warnings = _count(found, "refusal"), _count(found, "warning")
     counts = [f"{n} {word}{'s' if n > 1 else ''}" for n, word in ((refusals, "refusal"), (warnings, "warning")) if n]
     what = "cannot be deployed" if refusals else "can be deployed"
-    return f"{name} {what}: {', '.join(counts) or 'nothing but ok'} ({seconds:.1f} s); nothing was changed"
+    told = f"{name} {what}: {', '.join(counts) or 'nothing but ok'} ({seconds:.1f} s)"
+    return told if changed else f"{told}; nothing was changed"
 
 
 def _count(found: Sequence[Finding], level: str) -> int:

@@ -36,21 +36,37 @@ def fix(root: Path, replan: Callable[[], Plan], *, yes: bool, json: bool, accept
         render(console(), plan.name, checked.findings, checked.seconds)
         console().print(proposed(wanted))
     did: list[Fixed] = []
-    if wanted and _may(wanted, yes):
-        did = list(carry_out(root, plan, wanted, accept_new=accept_new))
+    if wanted and _may(wanted, yes, shown=not json):
+        did = _done(root, plan, wanted, accept_new)
         plan = replan()  # the profile may say more now
         checked = check(plan, accept_new=accept_new)
     _tell(plan, checked, wanted, did, json=json)
     return checked.exit_code
 
 
-def _may(wanted: Sequence[Fix], yes: bool) -> bool:
-    """Whether these may be done."""
+def _done(root: Path, plan: Plan, wanted: Sequence[Fix], accept_new: bool) -> list[Fixed]:
+    """What became of each; when it is broken off, what was done until then is told before it ends."""
+    did: list[Fixed] = []
+    try:
+        did.extend(carry_out(root, plan, wanted, accept_new=accept_new))
+    except BaseException:
+        out = console(stderr=True)
+        for each in did:
+            out.print(fixed(each.fix, each.done, each.why))
+        print(f"broken off: {len(wanted) - len(did)} of {len(wanted)} may not be done; see inv check", file=sys.stderr)
+        raise
+    return did
+
+
+def _may(wanted: Sequence[Fix], yes: bool, *, shown: bool) -> bool:
+    """Whether these may be done. `shown`: they have been named already; else they are before anyone is asked."""
     if yes:
         return True
     if not interactive():
         print("nothing was changed: there is nobody to ask; --yes does it without asking", file=sys.stderr)
         return False
+    if not shown:
+        console(stderr=True).print(proposed(wanted))
     count = "this" if len(wanted) == 1 else f"these {len(wanted)}"
     print(f"do {count}? [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")
@@ -73,4 +89,5 @@ def _tell(plan: Plan, checked: Checked, wanted: Sequence[Fix], did: Sequence[Fix
     elif did:
         for each in did:
             console().print(fixed(each.fix, each.done, each.why))
-        render(console(), plan.name, checked.findings, checked.seconds)
+        changed = any(each.done for each in did)
+        render(console(), plan.name, checked.findings, checked.seconds, changed=changed)
