@@ -29,12 +29,6 @@ class Place:
     slot: int
 
 
-def ranks_of(profile: Profile) -> int:
-    """How many scheduler processes there are: attention DP splits a TP group, plain DP adds whole replicas."""
-    layout = profile.layout
-    return layout.tp * layout.pp * (1 if profile.attention_dp else layout.dp)
-
-
 def places(profile: Profile) -> tuple[Place, ...]:
     """Every rank with its place, by replica, stage and tensor rank; so also by node."""
     check_layout(profile)

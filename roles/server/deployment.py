@@ -125,7 +125,6 @@ def stop_node(
         "run": run,
         "grace": grace if node == 0 else min(grace, 20.0),
         "wait": 30.0,
-        "first": node == 0,
         "lease": lease,
         "claim": claim.request() if claim else None,
     }
