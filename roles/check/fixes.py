@@ -42,7 +42,7 @@ def _folders(node: Node) -> Iterator[Fix]:
 
 def _locks(node: Node) -> Iterator[Fix]:
     for lock in node.look("software").get("jit_locks") or []:
-        if lock["holder"] is None and not lock["shared"]:
+        if lock["keep"] is None:
             yield Fix("lock", "locks", node.name, f"remove {lock['path']}", lock["path"])
 
 

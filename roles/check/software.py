@@ -95,10 +95,14 @@ def _locks(node: Node) -> Iterator[Finding]:
         if lock["holder"] is not None:
             what = f"a kernel is being built: {lock['path']} is held by {described(lock['holder'])}"
             yield node.warning("locks", what, "wait for it, or end it if it hangs: a server's own build waits for it")
-        else:
+        elif lock["keep"] is None:
             what = f"{lock['path']} was left by a build that was killed: the next one waits for it for ever"
-            do = "remove it if no other host builds there" if lock["shared"] else "inv check --fix, or remove it"
-            yield node.warning("locks", what, do)
+            yield node.warning("locks", what, "inv check --fix, or remove it")
+        else:
+            what = (
+                f"{lock['path']} is there, and nobody is seen here who holds it ({lock['keep']}): a build waits for it"
+            )
+            yield node.warning("locks", what, "remove it if nobody builds there, on whatever host or in a container")
 
 
 def alike(nodes: Sequence[Node]) -> Iterator[Finding]:

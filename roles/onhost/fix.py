@@ -6,7 +6,7 @@ import os
 from typing import Callable, Dict, Optional
 
 from .frames import Frames
-from .locks import stale
+from .locks import identity, stale
 from .request import Request
 
 
@@ -36,7 +36,10 @@ def _make(path: str) -> Optional[str]:
 
 
 def _remove(variables: Dict[str, str], path: str) -> Optional[str]:
+    before = identity(path)
     why = stale(variables, path)
+    if why is None and identity(path) != before:
+        why = "it is another file by now"
     if why is None:
         os.unlink(path)
     return why

@@ -9,22 +9,29 @@ from __future__ import annotations
 import glob
 import os
 import re
-from typing import Dict, List, Optional, Set
+import stat
+import time
+from typing import Dict, List, Optional, Set, Tuple
 
 from . import proc, sockets
 from .state import Json
+from .virtual import is_first_pid_namespace
 
 HELD = re.compile(
     rb"^\d+: +\w+ +\w+ +\w+ +(\d+) ", re.MULTILINE
 )  # /proc/locks; those who wait have -> after the number
 NETWORK = ("nfs", "nfs4", "cifs", "smb3", "lustre", "ceph", "beegfs", "gpfs", "wekafs", "9p", "glusterfs")
 MOST = 20  # that are told
+YOUNG = 1800.0  # seconds: a build whose processes cannot be seen from here may take as long
+ESCAPED = re.compile(r"\\([0-7]{3})")  # as /proc/mounts writes spaces
+File = Tuple[int, int]  # device, inode
 
 
 def locks(variables: Dict[str, str]) -> List[Json]:
     """Files that stand for a lock, and kernel locks that somebody holds.
 
-    {path, by: "file" or "kernel", holder: who has it open, None for nobody here, shared: on several hosts' file system}
+    {path, by: "file" or "kernel", holder: who has it open, None for nobody that is seen from here, shared: on several
+    hosts' file system, age_s, keep: why it must not be removed, None where nobody can hold it}
     """
     cache = os.path.expanduser(variables.get("XDG_CACHE_HOME") or "~/.cache")
     infer = os.path.expanduser(variables.get("FLASHINFER_WORKSPACE_BASE") or "~") + "/.cache/flashinfer"
@@ -48,37 +55,77 @@ def _found(folder: str, name: str) -> List[str]:
 
 
 def _open_in(paths: Set[str]) -> Dict[str, List[int]]:
-    """Path -> the processes that have it open. Those of other users may not be seen, nor do they lock in our cache."""
+    """Path -> the processes that have it open, by its inode: a container has it elsewhere. Others' may be hidden."""
+    files = {file: path for path in paths for file in [identity(path)] if file}
+    names = {os.path.basename(path) for path in paths}
     found: Dict[str, List[int]] = {}
     for pid in proc.pids():
         try:
-            names = os.listdir(f"/proc/{pid}/fd")
+            numbers = os.listdir(f"/proc/{pid}/fd")
         except OSError:
             continue
-        for path in {proc.link(pid, "fd/" + name) for name in names} & paths:
-            found.setdefault(path, []).append(pid)
+        near = [n for n in numbers if os.path.basename(proc.link(pid, "fd/" + n)) in names]
+        for path in {files.get(identity(f"/proc/{pid}/fd/{n}", follow=True) or (0, 0)) for n in near}:
+            if path:
+                found.setdefault(path, []).append(pid)
     return found
 
 
+def identity(path: str, follow: bool = False) -> Optional[File]:
+    """What no other file has; None: it is not there, or no regular file."""
+    try:
+        seen = os.stat(path, follow_symlinks=follow)
+    except OSError:
+        return None
+    return (seen.st_dev, seen.st_ino) if stat.S_ISREG(seen.st_mode) else None
+
+
 def _told(path: str, by: str, pids: List[int]) -> Json:
-    return {"path": path, "by": by, "holder": sockets.describe(pids[0]) if pids else None, "shared": _shared(path)}
+    holder, (where, kind) = sockets.describe(pids[0]) if pids else None, _mount(path)
+    shared = kind in NETWORK or kind.startswith("fuse")
+    told: Json = {"path": path, "by": by, "holder": holder, "shared": shared, "age_s": None}
+    try:
+        seen = os.lstat(path)
+    except OSError:
+        return {**told, "keep": "it is not there any more"}
+    told["age_s"] = round(time.time() - seen.st_mtime)
+    return {**told, "keep": _keep(seen, holder, shared, where)}
 
 
-def _shared(path: str) -> bool:
-    """Whether another host may see the same file, and hold it."""
+def _keep(seen: os.stat_result, holder: Optional[Json], shared: bool, where: str) -> Optional[str]:
+    """Why a lock must not be removed: what is not seen from here may hold it, unless it is too old for that."""
+    age = time.time() - seen.st_mtime
+    if holder is not None:
+        return f"pid {holder['pid']} holds it"
+    if shared:
+        return "another host may hold it"
+    if not stat.S_ISREG(seen.st_mode) or seen.st_uid != os.getuid():
+        return "another user has made it"
+    if age < YOUNG:
+        return f"it is {max(0, round(age / 60))} min old, and a build that cannot be seen from here may hold it"
+    if where != "/" and not is_first_pid_namespace() and seen.st_mtime >= _booted():
+        return f"another container may have {where}, and hold it"
+    return None
+
+
+def _booted() -> float:
+    """When the machine was started (epoch seconds): nobody has held anything for longer, in whatever container."""
+    found = re.search(rb"^btime (\d+)", proc.read("/proc/stat") or b"", re.MULTILINE)
+    return float(found.group(1)) if found else 0.0
+
+
+def _mount(path: str) -> Tuple[str, str]:
+    """(where its file system is mounted, of what type)."""
     best, kind = "", ""
     for line in (proc.read("/proc/mounts") or b"").decode("utf-8", "replace").splitlines():
         _, where, what, *_ = line.split(" ")
+        where = ESCAPED.sub(lambda octal: chr(int(octal.group(1), 8)), where)
         if (path + "/").startswith(where.rstrip("/") + "/") and len(where) >= len(best):
             best, kind = where, what
-    return kind in NETWORK or kind.startswith("fuse")
+    return best, kind
 
 
 def stale(variables: Dict[str, str], path: str) -> Optional[str]:
     """Why a lock may not be removed; None: it may, nobody holds it."""
     found = next((lock for lock in locks(variables) if lock["path"] == path), None)
-    if found is None:
-        return "it is not there any more"
-    if found["holder"] is not None:
-        return f"pid {found['holder']['pid']} holds it"
-    return "another host may hold it" if found["shared"] else None
+    return "it is not there any more" if found is None else found["keep"]

@@ -7,7 +7,7 @@ import os
 from . import proc
 
 
-def _is_first_pid_namespace() -> bool:
+def is_first_pid_namespace() -> bool:
     """Whether this is the kernel's own, which no container has (PROC_PID_INIT_INO of linux/proc_ns.h)."""
     try:
         return os.stat("/proc/self/ns/pid").st_ino == 0xEFFFFFFC
@@ -23,9 +23,7 @@ def virtualization() -> str:
             return word.partition(b"=")[2].decode("ascii", "replace") or "container"
     if os.path.exists("/run/host/container-manager"):
         return "container"
-    if (
-        os.path.exists("/.dockerenv") and not _is_first_pid_namespace()
-    ):  # a VM may have a container's image for its disk
+    if os.path.exists("/.dockerenv") and not is_first_pid_namespace():  # a VM may have a container's image for its disk
         return "container"
     if b"hypervisor" in (proc.read("/proc/cpuinfo") or b"")[:8192]:
         vendor = (proc.read("/sys/class/dmi/id/sys_vendor") or b"").decode("utf-8", "replace").strip()

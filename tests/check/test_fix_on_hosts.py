@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pty
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from tests.hosts.reach import shell
 pytestmark = pytest.mark.hosts
 FIX = ("check", "--host", "lab", "--profile", "small", "--fix")
 LEFT_BY_TORCH = ".cache/torch_extensions/py311_cpu/fused/lock"
+OLD = (1e9, 1e9)  # before any machine here was started
 PROFILE = """\
 model: host:tiny-llama      # as small as it gets
 served_model_name: tiny
@@ -91,6 +93,7 @@ def test_a_lock_that_a_killed_build_left_is_removed(clone: Clone, host: LabHost,
     lock = disk(host) / LEFT_BY_TORCH
     lock.parent.mkdir(parents=True)
     lock.touch()
+    os.utime(lock, OLD)
     profile(clone, port)
 
     found = clone.ok("check", "--host", "lab", "--profile", "small", "--json").json["findings"]
@@ -99,6 +102,25 @@ def test_a_lock_that_a_killed_build_left_is_removed(clone: Clone, host: LabHost,
     (row,) = fixed(clone)
 
     assert row["topic"] == "locks" and not lock.exists()
+
+
+def test_a_lock_that_somebody_unseen_may_hold_is_told_and_stays(clone: Clone, host: LabHost, port: int) -> None:
+    """A young one; on a host that is a container, one in a folder that others may have too."""
+    lock = disk(host) / LEFT_BY_TORCH
+    lock.parent.mkdir(parents=True)
+    lock.touch()
+    profile(clone, port)
+
+    done = clone.ok(*FIX, "--yes", "--json").json
+
+    (finding,) = [each for each in done["findings"] if each["level"] != "ok"]
+    assert finding["topic"] == "locks" and "it is 0 min old" in finding["found"] and "--fix" not in finding["do"]
+    assert done["fixes"] == [] and lock.exists()
+    if host.record.kind == "namespace":
+        os.utime(lock, (time.time() - 3600, time.time() - 3600))
+        booted = float(Path("/proc/stat").read_text().partition("btime ")[2].split()[0])
+        done = clone.ok(*FIX, "--yes", "--json").json
+        assert lock.exists() == (time.time() - 3600 > booted)
 
 
 def test_a_lock_that_is_held_stays(clone: Clone, host: LabHost, port: int) -> None:
@@ -140,6 +162,7 @@ def test_a_person_is_asked_once(clone: Clone, host: LabHost, port: int, answer: 
     lock = disk(host) / LEFT_BY_TORCH
     lock.parent.mkdir(parents=True)
     lock.touch()
+    os.utime(lock, OLD)
     profile(clone, port)
     ours, theirs = pty.openpty()
 
@@ -160,6 +183,7 @@ def test_without_anybody_to_ask_nothing_is_changed_and_that_is_said(clone: Clone
     lock = disk(host) / LEFT_BY_TORCH
     lock.parent.mkdir(parents=True)
     lock.touch()
+    os.utime(lock, OLD)
     profile(clone, port)
 
     done = clone.ok(*FIX)
