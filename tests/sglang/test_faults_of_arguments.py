@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +16,7 @@ from tests.faults.watched import Watched
 from tests.hosts.clone import Clone, eventually
 from tests.hosts.reach import shell
 from tests.sglang.broken import DEPLOY, PORT, log_of, nothing_is_left, two
-from tests.sglang.real import UP
+from tests.sglang.real import OPT, UP
 
 pytestmark = [pytest.mark.sglang, pytest.mark.hosts, pytest.mark.slow]
 Forced = Callable[[Clone, str], Report]
@@ -63,8 +64,9 @@ def test_an_ambiguous_flag_is_refused_and_past_the_check_named(
 def test_a_layout_that_does_not_fit_the_model_is_refused_and_one_that_sglang_rejects_is_named(
     clone: Clone, real: list[LabHost], forced: Forced
 ) -> None:
-    clone.profile("two", PORT, **two(layout={"tp": 3}, environment={"SGLANG_CPU_OMP_THREADS_BIND": "0|1|0"}))
-    assert "the model's 8 attention heads cannot be split over 3 ranks" in refusal(clone)
+    layers = json.loads((OPT / "models/tiny-llama/config.json").read_text())["num_hidden_layers"]
+    clone.profile("two", PORT, **two(layout={"tp": 1, "pp": layers + 1}))
+    assert f"the model has {layers} layers for {layers + 1} pipeline stages" in refusal(clone)
     clone.profile("two", PORT, **two(flags={"moe_dense_tp_size": 3}))
 
     verdict = forced(clone, "moe_dense_tp_size only supports").verdict
