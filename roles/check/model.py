@@ -75,12 +75,14 @@ def _shape(node: Node, config: Mapping[str, Any] | None) -> Iterator[Finding]:
     )
     correct = "choose another layout"
     # On the CPU SGLang adds heads of zeros until they can be split (srt/configs/update_config.py; seen on 0.5.23).
-    uneven = node.warning if profile.flags.get("device") == "cpu" else node.refusal
+    padded = profile.flags.get("device") == "cpu"
+    uneven = node.warning if padded else node.refusal
+    otherwise = "nothing: on the CPU SGLang adds heads of zeros; or choose another layout" if padded else correct
     if heads and heads % split:
-        yield uneven("layout", f"the model's {heads} attention heads cannot be split over {split} ranks", correct)
+        yield uneven("layout", f"the model's {heads} attention heads cannot be split over {split} ranks", otherwise)
     if kv and "kv_lora_rank" not in inner and kv % split and split % kv:
         what = f"the model's {kv} key-value heads and {split} tensor ranks: neither divides the other"
-        yield uneven("layout", what, correct)
+        yield uneven("layout", what, otherwise)
     if layers and layers < layout.pp:
         yield node.refusal("layout", f"the model has {layers} layers for {layout.pp} pipeline stages", correct)
     experts = next(
