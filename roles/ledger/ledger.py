@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Collection, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from roles.ledger.record import ENDED_WELL, Record, from_json
+from roles.ledger.whole import write_whole
 
 
 class Ledger:
@@ -30,13 +30,7 @@ class Ledger:
 
     def keep(self, run: str, name: str, text: str) -> None:
         """Put a file into a run's folder, whole or not at all."""
-        target = self.path(run) / name
-        temporary = target.with_name(f"{name}.{os.getpid()}.tmp")
-        with temporary.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(target)
+        write_whole(self.path(run) / name, text)
 
     def close(self, run: str, result: str, sentence: str, now: float, **learned: Any) -> None:
         """Note how a run went, and what was learned: other fields of Record.

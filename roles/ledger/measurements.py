@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from roles.ledger.whole import write_whole
+
 
 class Measurements:
     """The folder `runs/measured` of a checkout."""
@@ -22,12 +24,7 @@ class Measurements:
         folder = self.folder / host
         folder.mkdir(parents=True, exist_ok=True)
         name = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(now))}-{os.getpid()}"
-        temporary = folder / f"{name}.tmp"
-        with temporary.open("w") as file:
-            json.dump(whole, file, indent=1)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(folder / f"{name}.json")
+        write_whole(folder / f"{name}.json", json.dumps(whole, indent=1))
         return whole
 
     def last(self, host: str, profile: str | None = None) -> dict[str, Any] | None:

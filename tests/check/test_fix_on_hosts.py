@@ -89,10 +89,16 @@ def test_a_limit_is_raised_in_the_launch_script(clone: Clone, host: LabHost, por
     clone.ok("teardown", "--host", "lab")
 
 
-def test_a_lock_that_a_killed_build_left_is_removed(clone: Clone, host: LabHost, port: int) -> None:
+def left_by_torch(host: LabHost) -> Path:
+    """A lock file of a build, made just now."""
     lock = disk(host) / LEFT_BY_TORCH
     lock.parent.mkdir(parents=True)
     lock.touch()
+    return lock
+
+
+def test_a_lock_that_a_killed_build_left_is_removed(clone: Clone, host: LabHost, port: int) -> None:
+    lock = left_by_torch(host)
     os.utime(lock, OLD)
     profile(clone, port)
 
@@ -106,9 +112,7 @@ def test_a_lock_that_a_killed_build_left_is_removed(clone: Clone, host: LabHost,
 
 def test_a_lock_that_somebody_unseen_may_hold_is_told_and_stays(clone: Clone, host: LabHost, port: int) -> None:
     """A young one; on a host that is a container, one in a folder that others may have too."""
-    lock = disk(host) / LEFT_BY_TORCH
-    lock.parent.mkdir(parents=True)
-    lock.touch()
+    lock = left_by_torch(host)
     profile(clone, port)
 
     done = clone.ok(*FIX, "--yes", "--json").json
@@ -124,9 +128,7 @@ def test_a_lock_that_somebody_unseen_may_hold_is_told_and_stays(clone: Clone, ho
 
 
 def test_a_lock_that_is_held_stays(clone: Clone, host: LabHost, port: int) -> None:
-    lock = disk(host) / LEFT_BY_TORCH
-    lock.parent.mkdir(parents=True)
-    lock.touch()
+    lock = left_by_torch(host)
     seen_at = lock if host.record.kind == "loopback" else Path("/root", LEFT_BY_TORCH)
     shell(host, f"cd / && (setsid sleep 300 3<{seen_at} >/dev/null 2>&1 &)")
     profile(clone, port)
@@ -159,9 +161,7 @@ def test_a_lock_file_of_flashinfer_that_nobody_holds_is_no_finding(clone: Clone,
 
 @pytest.mark.parametrize(("answer", "there"), [("y", False), ("n", True), ("", True)])
 def test_a_person_is_asked_once(clone: Clone, host: LabHost, port: int, answer: str, there: bool) -> None:
-    lock = disk(host) / LEFT_BY_TORCH
-    lock.parent.mkdir(parents=True)
-    lock.touch()
+    lock = left_by_torch(host)
     os.utime(lock, OLD)
     profile(clone, port)
     ours, theirs = pty.openpty()
@@ -180,9 +180,7 @@ def test_a_person_is_asked_once(clone: Clone, host: LabHost, port: int, answer: 
 
 
 def test_without_anybody_to_ask_nothing_is_changed_and_that_is_said(clone: Clone, host: LabHost, port: int) -> None:
-    lock = disk(host) / LEFT_BY_TORCH
-    lock.parent.mkdir(parents=True)
-    lock.touch()
+    lock = left_by_torch(host)
     os.utime(lock, OLD)
     profile(clone, port)
 

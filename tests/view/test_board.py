@@ -1,38 +1,18 @@
 """The board as a person sees it: rows, what is left out on a narrow terminal, what is said below the rows."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from rich.console import Console
 
 from roles.inventory.rank import Rank
 from roles.view.board import ROWS, board
 from roles.watch import Board, Stage, expect
-
-
-@dataclass(frozen=True)
-class Place:
-    """A seat of a plan, as far as a board needs it."""
-
-    rank: Rank
-    label: str
-    node: int
-    host: str
-    gpu: int | None
-    title: str
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """A layout."""
-
-    tp: int
-    pp: int = 1
-    dp: int = 1
+from tests.watch.frames import Seat, Sizes
 
 
 def made(tp: int, *, gpus: bool = True) -> Board:
     places = [
-        Place(Rank(tp=n), f"TP{n}", 0, "gpu-lxc", n if gpus else None, f"sglang::scheduler_TP{n}") for n in range(tp)
+        Seat(Rank(tp=n), f"TP{n}", 0, "gpu-lxc", n if gpus else None, f"sglang::scheduler_TP{n}") for n in range(tp)
     ]
     return expect(places, layout=Sizes(tp), expected={}, hosts=["gpu-lxc"], port=8000)
 

@@ -3,37 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from roles.inventory.rank import Rank
 from roles.view.report import memory_of, serves
 from roles.watch import Board, expect
 from roles.watch.effective import effective
-
-
-@dataclass(frozen=True)
-class Place:
-    """A seat of a plan, as far as a board needs it."""
-
-    rank: Rank
-    label: str
-    node: int
-    host: str
-    gpu: int | None
-    title: str
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """A layout."""
-
-    tp: int
-    pp: int = 1
-    dp: int = 1
+from tests.watch.frames import Seat, Sizes
 
 
 def board(memory: Mapping[Rank, int | None], settings: Mapping[str, object], gpu: int | None = 0) -> Board:
-    places = [Place(rank, f"PP{rank.pp} TP{rank.tp}", 0, "a", gpu, "t") for rank in memory]
+    places = [Seat(rank, f"PP{rank.pp} TP{rank.tp}", 0, "a", gpu, "t") for rank in memory]
     blank = expect(places, layout=Sizes(2, 2), hosts=["a"])
     ranks = {rank: replace(state, memory_mib=memory[rank]) for rank, state in blank.ranks.items()}
     return replace(blank, ranks=ranks, settings=settings)
