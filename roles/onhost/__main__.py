@@ -1,4 +1,7 @@
-"""`<python> onhost.pyz VERB`: one request on stdin, frames on stdout, an error as a frame, never a traceback."""
+"""`<python> onhost.pyz VERB`: one request on stdin, frames on stdout, an error as a frame, never a traceback.
+
+`serve` instead of a verb: request after request. `serve VERB...`: these are what is going to be asked.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,8 @@ import contextlib
 import os
 import sys
 from importlib import import_module
-from typing import Callable, List, Optional
+from types import ModuleType
+from typing import Callable, List, Optional, Sequence
 
 from .frames import Frames
 from .hello import greeting
@@ -18,16 +22,21 @@ VERBS = ("facts", "start", "follow", "log", "stop", "status", "forget", "lease",
          "fix", "reach")  # fmt: skip
 MODULES = {"log": "logs", "forget": "status", "look": "witness"}  # each other verb's is named like it
 LISTENING = ("measure",)  # what the client says meanwhile matters to it
+BESIDE = {"facts": ["look"]}  # modules that a verb loads itself when it is asked for all it can
 
 
 def carry_out(verb: str, request: Request, frames: Frames, lines: Lines) -> None:
     """Do it. Each verb's modules are imported only when they are needed: a start must be quick."""
-    work = getattr(import_module("." + MODULES.get(verb, verb), __package__), verb)
+    work = getattr(_module(MODULES.get(verb, verb)), verb)
     if verb == "follow":  # says its own end
         work(request, frames, lines)
         return
     work(request, frames, *([lines] if verb in LISTENING else []))
     frames.send("end")
+
+
+def _module(name: str) -> ModuleType:
+    return import_module("." + name, __package__)
 
 
 def known(verb: str) -> str:
@@ -37,11 +46,20 @@ def known(verb: str) -> str:
     return verb
 
 
-def serve(frames: Frames, lines: Lines) -> int:
+def ready(verbs: Sequence[str], lines: Lines) -> None:
+    """Load what these verbs need, for as long as no request waits. Raises: HostError."""
+    for name in [name for verb in map(known, verbs) for name in (MODULES.get(verb, verb), *BESIDE.get(verb, ()))]:
+        if lines.waiting():
+            return
+        _module(name)
+
+
+def serve(frames: Frames, lines: Lines, expected: Sequence[str] = ()) -> int:
     """Carry out request after request of one client, each a line with its `verb`: one start of Python for all of them.
 
     Ends when the client does, or has asked for nothing for a while: nothing of allranks stays on a host.
     """
+    ready(expected, lines)
     while True:
         line = lines.next(wait=IDLE)
         if line is None:
@@ -59,8 +77,8 @@ def _one(request: Request, frames: Frames, lines: Lines) -> None:
 def main(argv: Optional[List[str]] = None) -> int:
     """Exit status 0, or 1 after an error frame."""
     words, frames, lines = sys.argv[1:] if argv is None else argv, Frames(), Lines()
-    if words == ["serve"]:
-        return attempt(lambda: serve(frames, lines), frames)
+    if words[:1] == ["serve"]:
+        return attempt(lambda: serve(frames, lines, words[1:]), frames)
 
     def once() -> None:
         verb = known(" ".join(words))

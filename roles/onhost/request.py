@@ -32,6 +32,10 @@ class Lines:
         line, _, self._rest = self._rest.partition(b"\n")
         return line or None
 
+    def waiting(self) -> bool:
+        """Whether something is there to be read, or the other side has closed."""
+        return bool(self._rest or self.closed or select.select([self.fd], [], [], 0)[0])
+
 
 class Request:
     """The fields of a request, each asked for by its type. Raises: HostError naming the key that is wrong."""

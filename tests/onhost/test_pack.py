@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from roles.onhost import pack as packing
+from tests.onhost.driver import eventually
 
 RUN_BY_SGLANGS_PYTHON = ("onhost/parser.py",)  # it is given to that Python as text, where sglang is at home
 
@@ -87,6 +88,38 @@ def test_what_is_slow_to_load_is_left_until_it_is_needed(python: str, program: P
     assert [json.loads(line)["f"] for line in done.stdout.splitlines()] == ["hello", "facts", "end"]
     assert "onhost.look" in loaded
     assert not loaded.intersection(SLOW)
+
+
+def test_what_is_going_to_be_asked_is_loaded_while_no_request_waits(python: str, program: Path) -> None:
+    command = [python, "-I", "-S", "-X", "importtime", str(program), "serve", "facts", "stop"]
+    said = program.with_name("said")
+    with said.open("wb") as errors:
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
+    try:
+        eventually(lambda: said.read_text().rpartition("|")[2].strip() == "onhost.ending")  # stop's last
+        loaded = {line.rpartition("|")[2].strip() for line in said.read_text().splitlines()}
+        assert {"onhost.status", "onhost.software"} <= loaded and "onhost.watch" not in loaded
+        request = {"verb": "facts", "workdir": str(program.parent / "new"), "gpus": False}
+        out, _ = process.communicate(json.dumps(request).encode() + b"\n", timeout=20)
+    finally:
+        process.kill()
+        process.wait()
+    assert [json.loads(line)["f"] for line in out.splitlines()] == ["hello", "facts", "end"]
+
+
+def test_a_request_that_is_there_already_is_not_kept_waiting_by_that(python: str, program: Path) -> None:
+    command = [python, "-I", "-S", "-X", "importtime", str(program), "serve", "follow"]
+    request = json.dumps({"verb": "status", "workdir": str(program.parent / "new")}) + "\n"
+    done = subprocess.run(command, input=request, capture_output=True, text=True, check=True)
+    assert [json.loads(line)["f"] for line in done.stdout.splitlines()] == ["hello", "end"]
+    assert "onhost.watch" not in done.stderr
+
+
+def test_what_is_no_verb_cannot_be_expected(program: Path) -> None:
+    command = [sys.executable, str(program), "serve", "facts", "dance"]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    frame = json.loads(done.stdout)
+    assert (frame["f"], frame["code"], done.returncode) == ("error", "bad-request", 1) and "dance" in frame["message"]
 
 
 def test_it_imports_the_standard_library_and_itself_only() -> None:
