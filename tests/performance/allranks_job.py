@@ -10,6 +10,7 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from roles.inventory import Host, Inventory, load
@@ -18,23 +19,28 @@ from roles.remote import Follower, Frame, each
 from roles.server.deployment import Deployment
 from roles.server.run import Run, new_id
 
+Done = Callable[[str], None]
 
-def job(inventory: Inventory, host: Host, nonce: str) -> str:
-    """Deploy to one host; gives the pid of the started script."""
+
+def job(inventory: Inventory, host: Host, nonce: str, done: Done = lambda _: None) -> str:
+    """Deploy to one host; gives the run's id. `done` is told each step when it is over."""
     profile = inventory.profile("bench", [f"environment.NONCE={nonce}"])
     plan = plan_for(profile, [host])
     with Deployment(plan) as deployment:
         facts = deployment.lease.facts(deployment.facts, lambda _: None)
         deployment.lease.require()
+        done("facts")
         for old in deployment.standing(facts):
             if old.alive:
                 assert not deployment.stop(old.run)
+                done("stop")
         run = Run(new_id(plan, time.time()), plan, time.time())
         deployment.start(run, {})
-        return first_line(deployment, run, nonce)
+        done("start")
+        return first_line(deployment, run, nonce, done)
 
 
-def first_line(deployment: Deployment, run: Run, nonce: str) -> str:
+def first_line(deployment: Deployment, run: Run, nonce: str, done: Done) -> str:
     """Follow until the run's own line has come, and say so to the host."""
     seen, noted, said = threading.Event(), threading.Event(), [""]
 
@@ -49,8 +55,10 @@ def first_line(deployment: Deployment, run: Run, nonce: str) -> str:
     request = {**run.follow_request(deployment.plan.nodes[0]), "probe": None, "lease": deployment.lease.id}
     follower = Follower(deployment.remotes[0], request, emit).start()
     assert seen.wait(60), f"{deployment.plan.name}: no first line"
+    done("follow")
     follower.tell({"c": "up"})  # as a deploy ends: the host writes it down and drops the lease
     assert noted.wait(60), f"{deployment.plan.name}: not noted"
+    done("up")
     deployment.lease.given_back()
     follower.stop()
     return run.id
