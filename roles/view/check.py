@@ -49,10 +49,13 @@ def proposed(wanted: Sequence[Fix]) -> Text:
     return Text("--fix would:\n") + Text("\n".join(f"  {_where(fix)}{fix.what}" for fix in wanted))
 
 
-def fixed(fix: Fix, done: bool, why: str) -> Text:
-    """What became of one of them."""
-    mark = Text("  done      " if done else "  not done  ", style="good" if done else "bad")
-    return mark + Text(f"{_where(fix)}{fix.what}" + (f": {why}" if why else ""))
+OUTCOMES = {True: ("done", "good"), False: ("not done", "bad"), None: ("unknown", "warn")}
+
+
+def fixed(fix: Fix, done: bool | None, why: str) -> Text:
+    """What became of one of them; None: that is not known."""
+    mark, style = OUTCOMES[done]
+    return Text(f"  {mark:<10}", style=style) + Text(f"{_where(fix)}{fix.what}" + (f": {why}" if why else ""))
 
 
 def _where(fix: Fix) -> str:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
+import signal
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -159,24 +163,77 @@ def test_a_lock_file_of_flashinfer_that_nobody_holds_is_no_finding(clone: Clone,
     assert "a kernel is being built" in finding["found"] and "decode.lock" in finding["found"]
 
 
+def read(terminal: int, until: str) -> str:
+    """What stands on the terminal, up to these words."""
+    said = b""
+    while until.encode() not in said:
+        said += os.read(terminal, 4096)
+    return said.decode().replace("\r\n", "\n")
+
+
+@contextmanager
+def asked(clone: Clone, *command: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """The command on a terminal, when it has asked; and the terminal, to answer on."""
+    ours, theirs = pty.openpty()
+    plain = {**os.environ, "NO_COLOR": "1", "COLUMNS": "200"}
+    with subprocess.Popen(
+        [INV, *command], cwd=clone.root, env=plain, stdin=theirs, stderr=theirs, stdout=subprocess.PIPE
+    ) as running:
+        os.close(theirs)
+        read(ours, "? [y/N] ")
+        yield running, ours
+    os.close(ours)
+
+
 @pytest.mark.parametrize(("answer", "there"), [("y", False), ("n", True), ("", True)])
 def test_a_person_is_asked_once(clone: Clone, host: LabHost, port: int, answer: str, there: bool) -> None:
     lock = left_by_torch(host)
     os.utime(lock, OLD)
     profile(clone, port)
-    ours, theirs = pty.openpty()
 
-    with subprocess.Popen([INV, *FIX], cwd=clone.root, stdin=theirs, stderr=theirs, stdout=subprocess.PIPE) as running:
-        os.close(theirs)
-        said = b""
-        while b"do this? [y/N] " not in said:
-            said += os.read(ours, 4096)
-        os.write(ours, answer.encode() + b"\n")
+    with asked(clone, *FIX) as (running, terminal):
+        os.write(terminal, answer.encode() + b"\n")
         out, _ = running.communicate(timeout=60)
-    os.close(ours)
 
     assert running.returncode == 0 and lock.exists() == there
     assert ("  done      lab: remove " in out.decode()) == (not there)
+
+
+# Python until the file `hang` is there; from then on it takes what it is asked and never says a word.
+HANGING = """\
+#!/bin/sh
+cd {at} && [ -e hang ] && touch hanging && exec sleep 60
+exec python3 "$@"
+"""
+
+
+def test_after_ctrl_c_it_says_what_was_done_and_which_host_was_asked_and_not_heard_of(
+    clone: Clone, hosts: list[LabHost], port: int
+) -> None:
+    first, second = (disk(host) for host in hosts[:2])
+    at = second if hosts[1].record.kind == "loopback" else Path("/root")
+    (second / "python").write_text(HANGING.format(at=at))
+    (second / "python").chmod(0o755)
+    known = json.loads((clone.root / "inventory/hosts.yml").read_text())["hosts"]
+    clone.hosts({"lab1": known["lab1"], "lab2": {**known["lab2"], "python": f"{at}/python"}})
+    profile(clone, port)
+    for host in hosts[:2]:
+        os.utime(left_by_torch(host), OLD)
+
+    with asked(clone, "check", "--host", "lab1,lab2", "--profile", "small", "--fix") as (running, terminal):
+        (second / "hang").touch()
+        os.write(terminal, b"y\n")
+        eventually((second / "hanging").exists)
+        running.send_signal(signal.SIGINT)
+        running.communicate(timeout=60)
+        said = read(terminal, "stopped by Ctrl-C")
+
+    assert running.returncode == 130, said
+    assert not (first / LEFT_BY_TORCH).exists() and (second / LEFT_BY_TORCH).exists()
+    done, unknown, broken, *_ = [line for line in said.splitlines() if line.startswith(("  ", "broken"))]
+    assert done.startswith("  done      lab1: remove ")
+    assert unknown.startswith("  unknown   lab2: remove ") and unknown.endswith("not heard of until Ctrl-C")
+    assert broken == "broken off: 1 of 2 may not be done; see inv check"
 
 
 def test_without_anybody_to_ask_nothing_is_changed_and_that_is_said(clone: Clone, host: LabHost, port: int) -> None:

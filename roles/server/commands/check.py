@@ -53,7 +53,8 @@ def _done(root: Path, plan: Plan, wanted: Sequence[Fix], accept_new: bool) -> li
         out = console(stderr=True)
         for each in did:
             out.print(fixed(each.fix, each.done, each.why))
-        print(f"broken off: {len(wanted) - len(did)} of {len(wanted)} may not be done; see inv check", file=sys.stderr)
+        heard = sum(each.done is not None for each in did)
+        print(f"broken off: {len(wanted) - heard} of {len(wanted)} may not be done; see inv check", file=sys.stderr)
         raise
     return did
 
@@ -80,7 +81,7 @@ def _tell(plan: Plan, checked: Checked, wanted: Sequence[Fix], did: Sequence[Fix
                 "topic": each.topic,
                 "host": each.host or None,
                 "what": each.what,
-                "done": each in done and done[each].done,
+                "done": done[each].done if each in done else False,
                 "why": done[each].why if each in done else "not asked for",
             }
             for each in wanted
@@ -89,5 +90,5 @@ def _tell(plan: Plan, checked: Checked, wanted: Sequence[Fix], did: Sequence[Fix
     elif did:
         for each in did:
             console().print(fixed(each.fix, each.done, each.why))
-        changed = any(each.done for each in did)
+        changed = any(each.done is not False for each in did)
         render(console(), plan.name, checked.findings, checked.seconds, changed=changed)
