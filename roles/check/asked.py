@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from roles.check.differences import Field, argv, environment, settings
+from roles.check.differences import Field, argv, asked_for, environment, settings
 from roles.plan import Plan
 from roles.watch import Board, Verdict
 
@@ -31,7 +31,7 @@ def as_asked(plan: Plan, board: Board, up: Verdict, echo: str = "") -> Verdict:
     """The verdict on a server that is up: up still, with what SGLang has changed, or different."""
     found = fields(plan, board, echo)
     changed = [str(field) for _, field in found if field.outcome == "rewritten"]
-    wrong = list(different(found, plan.profile.allow_different))
+    wrong = list(different(found, plan.profile.allow_different, board.version))
     if not wrong:
         return replace(up, rewritten=changed)
     host = wrong[0][0]
@@ -41,13 +41,16 @@ def as_asked(plan: Plan, board: Board, up: Verdict, echo: str = "") -> Verdict:
     return Verdict("different", sentence, host=host, do=do, differences=words, rewritten=changed)
 
 
-def different(found: Sequence[tuple[str, Field]], allowed: Sequence[str]) -> Iterator[tuple[str, Field]]:
+def different(
+    found: Sequence[tuple[str, Field]], allowed: Sequence[str], version: str | None
+) -> Iterator[tuple[str, Field]]:
     """What differs and is not allowed to; an argument only where its setting has not said so already."""
     reported = {field.name for _, field in found if field.part == "settings" and field.outcome == "different"}
     for host, field in found:
-        repeated = field.part == "argv" and setting_of(field.name) in reported
-        if field.outcome == "different" and setting_of(field.name) not in allowed and not repeated:
-            yield host, field
+        if field.outcome == "different":
+            setting = setting_of(field.name, version) if field.part == "argv" else field.name
+            if setting not in allowed and not (field.part == "argv" and setting in reported):
+                yield host, field
 
 
 def expected(plan: Plan) -> Mapping[str, object]:
@@ -55,6 +58,6 @@ def expected(plan: Plan) -> Mapping[str, object]:
     return {name: value for name, value in plan.expected.items() if name not in plan.profile.allow_different}
 
 
-def setting_of(name: str) -> str:
-    """--max-total-tokens -> max_total_tokens."""
-    return name.removeprefix("--").replace("-", "_") if name.startswith("--") else name
+def setting_of(flag: str, version: str | None) -> str:
+    """--max-total-tokens -> max_total_tokens; --no-dllm-fdfo -> dllm_fdfo, which it switches off."""
+    return next(iter(asked_for(["python", flag], version)), flag)

@@ -180,3 +180,13 @@ def test_a_flag_that_switches_off_asks_for_false(word: str) -> None:
 
 def test_a_flag_that_only_begins_like_one_that_switches_off_asks_for_true() -> None:
     assert asked_for(["python", "--no-such-flag"], "0.5.23") == {"no_such_flag": True}
+
+
+def test_a_flag_that_switches_off_is_told_once_and_may_be_allowed_by_its_setting() -> None:
+    def runs(**more: Any) -> Verdict:
+        made = plan(extra_args=["--no-enable-tf32-matmul"], **more)
+        argv = [word for word in made.nodes[0].argv if word != "--no-enable-tf32-matmul"]
+        return as_asked(made, board(made, argv=argv, enable_tf32_matmul=True), UP)
+
+    assert runs().differences == ["enable_tf32_matmul: asked False, the server reports True"]
+    assert runs(allow_different=["enable_tf32_matmul"]).kind == "up"
