@@ -61,7 +61,7 @@ class Stop:
         self._leave_leader()
 
     def _leave_leader(self) -> None:
-        """The shell writes main's exit status and ends by itself, if it is let (once): its `mv` is not to be killed."""
+        """The shell writes main's exit status and ends by itself, if it is let (once)."""
         leader = self.session.leader()
         if leader and not self._left and not lives(self.session.main()):
             self._left = True

@@ -85,7 +85,7 @@ class Run:
         self.write("state.json", self.state)
 
     def exit_code(self) -> Optional[int]:
-        """What the launch script wrote as the server's exit status, or None."""
+        """What the launch script wrote as the server's exit status, or None: not yet, it may be empty for a moment."""
         try:
             with open(self.path("exit"), "rb") as file:
                 return int(file.read())

@@ -8,12 +8,14 @@
 # shellcheck disable=SC2016  # a $ in single quotes is meant as it stands
 set -u
 
-allranks_run_dir=$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P) || exit 1
-cd -- "$allranks_run_dir" || exit 1
+# Into this script's own folder, from wherever it was called.
+if [[ ${BASH_SOURCE[0]} == */* ]]; then
+    CDPATH='' cd -P -- "${BASH_SOURCE[0]%/*}/" || exit 1
+fi
 
-# Written whole or not at all: whoever reads "exit" must not see half a number.
+# In one write of a few bytes: whoever reads "exit" meanwhile finds it empty, never half a number.
 finish() {
-    printf '%s\n' "$1" >exit.new && mv -f -- exit.new exit
+    printf '%s\n' "$1" >./exit
     exit "$1"
 }
 

@@ -183,6 +183,20 @@ def test_the_script_can_be_started_by_a_relative_name(tmp_path: Path) -> None:
     assert run.exit == "0\n"
 
 
+def test_it_runs_in_its_own_folder_wherever_cd_would_go_and_needs_no_other_program(tmp_path: Path) -> None:
+    run = Run(tmp_path)
+    (tmp_path / "elsewhere/run dir").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(run.folder)
+    for script in ("run dir/launch.sh", "link/launch.sh", "run dir/../run dir/launch.sh"):
+        done = subprocess.run(
+            ["/usr/bin/env", "-i", "PATH=/nowhere", f"CDPATH={tmp_path / 'elsewhere'}", "/bin/bash", script],
+            cwd=tmp_path, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert (done.returncode, done.stdout, done.stderr, run.exit) == (0, "", "", "0\n")
+        assert run.reached["cwd"] == run.reached["environment"]["PWD"] == str(run.folder.resolve())
+        (run.folder / "exit").unlink()
+
+
 @pytest.mark.parametrize("code", [0, 1, 3, 77, 255])
 def test_the_exit_code_is_written_down_and_passed_on(tmp_path: Path, code: int) -> None:
     run = Run(tmp_path, ending=f"sys.exit({code})")
