@@ -92,6 +92,8 @@ def test_bash_completes_the_commands_and_their_options(clone: Clone) -> None:
         (("logs", "--host", "gpu-1", "--since", "yesterday"), ("--since yesterday: not a time", "10m")),
         (("logs", "--host", "gpu-1", "--rank", "GPU7"), ("GPU7",)),
         (("logs", "--host", "gpu-1", "--lines", "-1"), ("--lines -1",)),
+        (("history", "--result", "faild"), ("--result faild", "did you mean failed?")),
+        (("show", "--host", "gpu-1", "--profile", "small", "--sglang", "newest"), ("--sglang newest", "such as 0.5.9")),
     ],
 )
 def test_what_is_missing_or_wrong_is_one_line_and_2(

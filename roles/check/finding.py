@@ -46,6 +46,10 @@ class Node:
         """The host's name."""
         return self.node.host.name
 
+    def correct(self, do: str) -> str:
+        """What to do where something is not installed: `do`, but on a lab host, which has it or not as a whole."""
+        return "inv lab.up --sglang" if self.node.host.lab else do
+
     def look(self, part: str) -> Mapping[str, Any]:
         """A part of the closer look; empty where the host was not asked for it."""
         found = (self.facts.get("look") or {}).get(part)

@@ -26,7 +26,7 @@ def look(node: Node) -> Iterator[Finding]:
 def _absent(node: Node, told: Mapping[str, Any]) -> Iterator[Finding]:
     model = told["model"]
     if told.get("local"):
-        yield node.refusal("model", f"there is no model at {model}", "copy it there, or correct `model`")
+        yield node.refusal("model", f"there is no model at {model}", node.correct("copy it there, or correct `model`"))
         return
     software = node.look("software")
     hub = software.get("hub")

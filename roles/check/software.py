@@ -19,7 +19,9 @@ def look(node: Node) -> Iterator[Finding]:
     if not venv:
         return
     if not venv.get("exists"):
-        yield node.refusal("python", f"there is no Python at {venv['python']}", "correct `venv` in the inventory")
+        yield node.refusal(
+            "python", f"there is no Python at {venv['python']}", node.correct("correct `venv` in the inventory")
+        )
         return
     if not venv.get("sglang"):
         what = f"{venv['python']} has no sglang"

@@ -77,14 +77,15 @@ class Inventory:
 
 
 def load(root: Path) -> Inventory:
-    """Read root/inventory/hosts.yml, and the lab's hosts where there is a lab."""
+    """Read root/inventory/hosts.yml and the lab's hosts, whichever there is."""
     hosts: dict[str, Host] = {}
     groups: dict[str, tuple[str, ...]] = {}
     sources: dict[str, Document] = {}
     documents = []
-    for file in (HOSTS, LAB_HOSTS):
-        if file == LAB_HOSTS and not (root / file).exists():
-            continue
+    files = [file for file in (HOSTS, LAB_HOSTS) if (root / file).exists()]
+    if not files:
+        raise InputError(f"{HOSTS}: no such file", do="write your hosts into it (docs/inventory.md), or inv lab.up")
+    for file in files:
         content, document = read_hosts(root / file, str(file))
         documents.append(document)
         for section, names in (("hosts", content.hosts), ("groups", content.groups)):

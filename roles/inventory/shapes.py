@@ -73,7 +73,8 @@ HomePath = Annotated[str, Shape(rf"(?:/|~/){_PRINTABLE}+", "an absolute path or 
 Program = Annotated[
     str, Shape(r"/[^\x00-\x20\x7f-\x9f]+|[A-Za-z0-9_.+][A-Za-z0-9_.+-]*", "python3 or an absolute path")
 ]
-Version = Annotated[str, Shape(r"[0-9]+(?:\.[0-9A-Za-z]+)+", "a version such as 0.5.9")]
+RELEASE = Shape(r"[0-9]+(?:\.[0-9A-Za-z]+)+", "a version such as 0.5.9")
+Version = Annotated[str, RELEASE]
 VariableName = Annotated[str, Shape(r"[A-Za-z_][A-Za-z0-9_]*", "the name of an environment variable")]
 SecretReference = Annotated[
     str,

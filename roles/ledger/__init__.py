@@ -3,6 +3,6 @@
 from roles.ledger.ledger import Ledger
 from roles.ledger.lessons import Cause, Lesson, lessons
 from roles.ledger.measurements import Measurements
-from roles.ledger.record import Record
+from roles.ledger.record import RESULTS, Record
 
-__all__ = ["Cause", "Ledger", "Lesson", "Measurements", "Record", "lessons"]
+__all__ = ["RESULTS", "Cause", "Ledger", "Lesson", "Measurements", "Record", "lessons"]

@@ -6,6 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+RESULTS = (
+    *("up", "stopped", "failed", "lost", "foreign", "different", "stalled"),
+    *("refused", "unreachable", "loading", "detached"),
+)
 ENDED_WELL = ("loading", "up", "detached")  # what a stop on request turns into `stopped`; a failure stays one
 
 

@@ -44,7 +44,8 @@ def _node(plan: Plan, remote: Remote, node: NodePlan, summaries: list[dict[str, 
     mine = [each for each in summaries if each.get("deployment") == plan.name and each.get("alive")]
     if not mine:
         others = ", ".join(str(each.get("deployment")) for each in summaries if each.get("alive")) or "nothing of ours"
-        raise InputError(f"{node.host.name}: {plan.name} does not run there ({others} does)", do="inv status --host …")
+        what = f"{node.host.name}: {plan.name} does not run there ({others} does)"
+        raise InputError(what, do=f"inv status --host {node.host.name}")
     request = {
         "workdir": node.host.workdir,
         "run": mine[-1]["run"],

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from itertools import islice
 
 from roles.inventory.errors import InputError
-from roles.ledger import Ledger, Record
+from roles.inventory.nearest import did_you_mean, listed
+from roles.ledger import RESULTS, Ledger, Record
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,11 @@ class Wanted:
     since: float = 0.0
     last: int = 0
 
+    @property
+    def all(self) -> bool:
+        """Whether it is no choice at all."""
+        return self == Wanted(last=self.last)
+
     def holds(self, record: Record) -> bool:
         """Whether a record is one of these, however many there are."""
         return (
@@ -38,4 +44,7 @@ def remembered(ledger: Ledger, wanted: Wanted) -> list[Record]:
     """The runs that are asked for, newest first; no more are read than are needed."""
     if wanted.last < 0:
         raise InputError(f"--last {wanted.last}: less than none", do="write how many runs, 0 for all")
+    if wanted.result and wanted.result not in RESULTS:
+        what = f"--result {wanted.result}: no run ends so{did_you_mean(wanted.result, RESULTS)}"
+        raise InputError(what, do=f"known: {listed(RESULTS)}")
     return list(islice(filter(wanted.holds, ledger.newest_first()), wanted.last or None))

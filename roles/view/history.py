@@ -14,15 +14,21 @@ from roles.ledger import Lesson, Record
 from roles.view.console import ago
 
 WORDS = {"up": "good", "stopped": "dim", "loading": "warn", "detached": "warn"}
-NOTHING = "no run of that kind was made from here (inv history --last 0 lists all)"
+NOTHING = {
+    True: "no run was made from here yet",
+    False: "no run of that kind was made from here (inv history --last 0 lists all)",
+}
 HEAD = ("RESULT", "WHEN", "DEPLOYMENT", "UP AFTER", "RUN")
 BAR = 24  # columns of the longest stage
 
 
-def history(out: Console, records: Sequence[Record], now: float) -> None:
-    """A line a run: when, what, how it went, how long it took to come up, and by what it ended."""
+def history(out: Console, records: Sequence[Record], now: float, *, of_all: bool = True) -> None:
+    """A line a run: when, what, how it went, how long it took to come up, and by what it ended.
+
+    `of_all`: they were not chosen from among others.
+    """
     if not records:
-        out.print(f"[dim]{NOTHING}[/]")
+        out.print(f"[dim]{NOTHING[of_all]}[/]")
         return
     rows = [_row(record, now) for record in records]
     widths = [max(map(len, column)) for column in zip(HEAD, *rows, strict=True)]
@@ -54,10 +60,10 @@ def _told(record: Record) -> str:
     return "; ".join(filter(None, (told, *(f"--set {text}" for text in record.overrides))))
 
 
-def report(out: Console, lessons: Sequence[Lesson]) -> None:
+def report(out: Console, lessons: Sequence[Lesson], *, of_all: bool = True) -> None:
     """A deployment after the other: how often it came up, how long that took and where, what it failed by."""
     if not lessons:
-        out.print(f"[dim]{NOTHING}[/]")
+        out.print(f"[dim]{NOTHING[of_all]}[/]")
     for lesson in lessons:
         out.print(Text(f"{lesson.deployment}", style="key"), _summary(lesson))
         _bars(out, lesson.stages)

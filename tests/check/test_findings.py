@@ -109,6 +109,19 @@ def test_the_reference_profile_on_its_host_has_nothing_but_ok(facts: dict[str, A
     assert check(plan("tp4pp2"), facts) == []
 
 
+def test_on_a_lab_host_what_is_missing_is_there_by_the_lab_s_own_command(facts: dict[str, Any]) -> None:
+    facts["venv"] = {"python": "/opt/allranks-lab/venv/bin/python", "exists": False}
+    facts["look"]["model"] = {"model": "/opt/allranks-lab/models/m", "local": True, "exists": False}
+    made = plan("tp4pp2")
+    of_lab = plan_for(made.profile, [made.nodes[0].host.model_copy(update={"lab": True})])
+
+    assert {finding.do for finding in check(of_lab, facts)} == {"inv lab.up --sglang"}
+    assert {finding.do for finding in check(made, facts)} == {
+        "correct `venv` in the inventory",
+        "copy it there, or correct `model`",
+    }
+
+
 @pytest.mark.parametrize(
     ("config", "said"),
     [

@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 from invoke.exceptions import ParseError
 from invoke.parser import Parser, ParserContext
 
+from roles.inventory import load
+from roles.plan import plan_for
 from tasks import namespace
-from tests.docs.pages import PAGES, blocks, table
+from tests.docs.pages import PAGES, ROOT, blocks, table
 
 CONTEXTS: dict[str, ParserContext] = {str(context.name): context for context in namespace.to_contexts()}
 
@@ -50,6 +53,26 @@ def test_a_command_on_a_page_is_one_that_inv_takes(where: str, typed: str) -> No
         raise AssertionError(f"{where}: {typed}: {error}") from error
 
     assert parsed[0].name in CONTEXTS
+
+
+def planned() -> list[tuple[str, dict[str, Any]]]:
+    """(command line, its arguments) of each one on a page that makes a plan out of the committed inventory."""
+    inventory, found = load(ROOT), []
+    for _, typed in commands():
+        words = shlex.split(re.split(r" \| | >|; | && |   ", typed)[0])[1:]
+        if not words[0].startswith("-") and "--help" not in words:
+            told = {name: taken.value for name, taken in Parser(CONTEXTS.values()).parse_argv(words)[0].args.items()}
+            known = told.get("host") in inventory.by_name
+            if known and (ROOT / f"inventory/profiles/{told.get('profile')}.yml").exists():
+                found.append((typed, told))
+    return found
+
+
+@pytest.mark.parametrize(("typed", "told"), planned(), ids=lambda value: value if isinstance(value, str) else "")
+def test_a_plan_can_be_made_of_a_command_on_a_page(typed: str, told: dict[str, Any]) -> None:
+    inventory = load(ROOT)
+
+    assert plan_for(inventory.profile(told["profile"], told["set"] or ()), inventory.hosts(told["host"])).ranks
 
 
 @pytest.mark.parametrize(("page", "name"), sorted(set(PLACES.values())))

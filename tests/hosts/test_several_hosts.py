@@ -96,3 +96,14 @@ def test_a_run_with_a_node_elsewhere_is_not_replaced_by_a_plan_that_cannot_reach
     for host in hosts[:2]:
         eventually(lambda host=host: not seen.onhosts(host))  # type: ignore[misc]
     assert (seen.processes(hosts[0]), seen.processes(hosts[1])) == before
+
+
+def test_hosts_on_which_nothing_runs_are_said_to_be_so(pair: Clone, hosts: list[LabHost]) -> None:
+    hosts[1].crash()
+
+    logs = pair.inv("logs", "--host", "lab1,lab2", "--all")
+    diff = pair.inv("diff", "--host", "lab1", "--profile", "small")
+
+    assert (logs.code, logs.err) == (10, "nothing of ours runs on lab1\n")
+    assert logs.out.count("lab2: ") == 1 and "-- lab2: no answer: " in logs.out
+    assert diff.code == 2 and diff.err.endswith("(nothing of ours does); inv status --host lab1\n"), diff.said

@@ -147,7 +147,17 @@ def test_a_host_without_value_is_told_how_to_write_it(root: Path) -> None:
 def test_a_missing_hosts_file_is_named(root: Path) -> None:
     (root / "inventory/hosts.yml").unlink()
 
-    assert problems(lambda: load(root)) == ["inventory/hosts.yml: no such file"]
+    [found] = problems(lambda: load(root))
+    assert found.startswith("inventory/hosts.yml: no such file; write your hosts into it")
+    assert "inv lab.up" in found
+
+
+def test_a_lab_needs_no_hosts_file(root: Path) -> None:
+    (root / "inventory/hosts.yml").unlink()
+    (root / ".lab").mkdir()
+    (root / ".lab/hosts.yml").write_text("hosts: {lab1: {lab: true}}\n")
+
+    assert load(root).host("lab1").lab
 
 
 def test_jump_leads_to_the_host_it_names_and_on_from_there(root: Path) -> None:

@@ -49,6 +49,11 @@ def test_less_than_no_run_is_an_input_error(ledger: Ledger) -> None:
         remembered(ledger, Wanted(last=-1))
 
 
+def test_a_result_that_no_run_can_have_is_an_input_error(ledger: Ledger) -> None:
+    with pytest.raises(InputError, match="--result faild: no run ends so; did you mean failed"):
+        remembered(ledger, Wanted(result="faild"))
+
+
 def test_no_more_records_are_read_than_are_shown(ledger: Ledger) -> None:
     class Counted(Ledger):
         def read(self, run: str) -> Record | None:

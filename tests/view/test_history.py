@@ -4,6 +4,7 @@ import io
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from rich.console import Console
 
 from roles.ledger import Record, lessons
@@ -49,13 +50,14 @@ def test_on_a_narrow_terminal_the_sentence_stands_below_and_is_whole() -> None:
     assert "out of memory; --set" in " ".join(text(out).split())
 
 
-def test_no_runs_are_said_to_be_none() -> None:
+@pytest.mark.parametrize(("of_all", "said"), [(True, "no run was made from here yet"), (False, "no run of that kind")])
+def test_no_runs_are_said_to_be_none(of_all: bool, said: str) -> None:
     empty, taught = console(), console()
 
-    words.history(empty, [], 1000.0)
-    words.report(taught, [])
+    words.history(empty, [], 1000.0, of_all=of_all)
+    words.report(taught, [], of_all=of_all)
 
-    assert "no run of that kind" in text(empty)
+    assert said in text(empty)
     assert text(empty) == text(taught)
 
 

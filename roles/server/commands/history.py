@@ -28,7 +28,7 @@ def run(root: Path, choice: Wanted, *, json: bool) -> int:
     if json:
         print_json({"runs": [asdict(record) for record in found]})
     else:
-        words.history(console(), found, time.time())
+        words.history(console(), found, time.time(), of_all=choice.all)
     return 0
 
 
@@ -42,7 +42,7 @@ def report(root: Path, choice: Wanted, *, json: bool) -> int:
     if json:
         print_json({"deployments": [_lesson(lesson) for lesson in learned]})
     else:
-        words.report(console(), learned)
+        words.report(console(), learned, of_all=choice.all)
     return 0
 
 

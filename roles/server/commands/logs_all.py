@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 
@@ -40,7 +41,9 @@ def run(
             else:
                 printer.line(entry.host, "", entry.line.time or "", entry.line.text, entry.line.source)
         for name, error in hosts.silent.items():
-            printer.note(name, f"no answer: {error}")
+            printer.note(name, f"no answer: {str(error).removeprefix(f'{name}: ')}")
+        if not runs and (answered := [name for name in hosts.remotes if name not in hosts.silent]):
+            print(f"nothing of ours runs on {', '.join(answered)}", file=sys.stderr)
         if not hosts.silent:
             return 0
         return (SomeHosts if len(hosts.silent) < len(hosts.remotes) else NoHost).exit_code
