@@ -8,14 +8,16 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from importlib import import_module
-from types import ModuleType
-from typing import Callable, List, Optional, Sequence
 
 from .frames import Frames
 from .hello import greeting
 from .problems import HostError, fault, from_os
 from .request import Lines, Request
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Callable, List, Optional, Sequence
 
 IDLE = 120.0  # seconds that `serve` waits for a next request
 VERBS = ("facts", "start", "follow", "log", "stop", "status", "forget", "lease", "router", "look", "running", "measure",
@@ -36,7 +38,10 @@ def carry_out(verb: str, request: Request, frames: Frames, lines: Lines) -> None
 
 
 def _module(name: str) -> ModuleType:
-    return import_module("." + name, __package__)
+    """The module of this name beside this one; importlib would bring `warnings` along."""
+    name = f"{__package__}.{name}"
+    __import__(name)
+    return sys.modules[name]
 
 
 def known(verb: str) -> str:

@@ -12,20 +12,21 @@ import contextlib
 import os
 import re
 import stat
-from typing import Dict, Iterable, List, Set
 
 from . import proc
-from .state import Json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Dict, Iterable, List, Set
+
+    from .state import Json
 
 SHM = "/dev/shm/"
 DELETED = " (deleted)"
 # What SGLang, Python, PyTorch, NCCL and CUDA call what they make there. All else is left: better one segment too many.
-MADE = re.compile(
-    r"""sgl_shm_\w+_\d+_[0-9a-f]+ | sglang_loads_[\w.-]+\.shm | sglang_host_pool_[0-9a-f]+\.mmap
+MADE = r"""(?ax) sgl_shm_\w+_\d+_[0-9a-f]+ | sglang_loads_[\w.-]+\.shm | sglang_host_pool_[0-9a-f]+\.mmap
     | multi_tokenizer_args_\d+ | deepspeed_allreduce_buffer_[\w.:-]+ | psm_[0-9a-f]{8} | sem\.(mp|loky)-[\w-]+
-    | torch_\d+_\d+_\d+ | nccl-\w{6} | cuda\.shm\.[0-9a-f.]+""",
-    re.VERBOSE | re.ASCII,
-)
+    | torch_\d+_\d+_\d+ | nccl-\w{6} | cuda\.shm\.[0-9a-f.]+"""
 
 
 def held(pids: Iterable[int], since: float) -> List[Json]:
@@ -65,7 +66,7 @@ def _row(path: str, since: float) -> List[Json]:
     except (OSError, ValueError):
         return []
     if path.startswith(SHM):
-        mine = stat.S_ISREG(seen.st_mode) and seen.st_ctime >= since and bool(MADE.fullmatch(path[len(SHM) :]))
+        mine = stat.S_ISREG(seen.st_mode) and seen.st_ctime >= since and bool(re.fullmatch(MADE, path[len(SHM) :]))
     else:
         mine = stat.S_ISSOCK(seen.st_mode)
     return [{"path": path, "dev": seen.st_dev, "ino": seen.st_ino}] if mine and seen.st_uid == os.getuid() else []

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Any, Dict, List, Optional
 
 from . import gpu, proc, sockets
-from .state import Json
 from .virtual import virtualization
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import subprocess
+    from typing import Any, Dict, List, Optional
+
+    from .state import Json
 
 FIELDS = ("index", "pci.bus_id", "compute_cap", "driver_version", "power.limit", "power.max_limit",
           "ecc.errors.uncorrected.volatile.total", "mig.mode.current", "temperature.gpu")  # fmt: skip

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import Dict, List, Optional, Tuple
 
 from . import proc
-from .state import Json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Dict, List, Optional, Tuple
+
+    from .state import Json
 
 ROOT = "/sys/fs/cgroup"
 NO_LIMIT = 1 << 60  # bytes: version 1 writes a number beyond all memory where there is none

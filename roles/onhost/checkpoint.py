@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import glob
 import json
 import os
 import struct
-from typing import Any, Dict, List, Optional, Tuple
 
 from . import proc
-from .state import Json
+from .packages import listing
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Dict, List, Optional, Tuple
+
+    from .state import Json
 
 INDEXES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
 LONGEST_HEADER = 100 << 20  # bytes; safetensors allows no longer one
-WEIGHTS = ("*.safetensors", "*.bin", "*.pt", "*.gguf")
+WEIGHTS = (".safetensors", ".bin", ".pt", ".gguf")
 TOKENIZER = ("tokenizer.json", "tokenizer.model", "tokenizer_config.json", "vocab.json", "tekken.json")
 
 
@@ -42,9 +46,8 @@ def snapshot(model: str, hub: str) -> Optional[str]:
 
 
 def _weights(folder: str) -> Json:
-    named = _named(folder)
-    there = sorted(named or (os.path.basename(path) for pattern in WEIGHTS
-                             for path in glob.glob(os.path.join(glob.escape(folder), pattern))))  # fmt: skip
+    names = [name for name in listing(folder) if not name.startswith(".")]
+    there = _named(folder) or [name for name in names if name.endswith(WEIGHTS)]
     sizes: Dict[str, int] = {}
     missing: List[str] = []
     broken: List[Tuple[str, str]] = []
@@ -60,9 +63,8 @@ def _weights(folder: str) -> Json:
             wrong = error.strerror or "cannot be read"
         if wrong:
             broken.append((name, wrong))
-    unfinished = glob.glob(os.path.join(glob.escape(folder), "*.incomplete"))
     return {"files": len(there), "missing": missing, "broken": broken, "bytes": sum(sizes.values()),
-            "unfinished": [os.path.basename(path) for path in unfinished]}  # fmt: skip
+            "unfinished": [name for name in names if name.endswith(".incomplete")]}  # fmt: skip
 
 
 def _named(folder: str) -> List[str]:

@@ -5,22 +5,27 @@ from __future__ import annotations
 import os
 import re
 import time
-from typing import Dict, List, NamedTuple, Optional
 
 from . import proc
-from .state import Json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Dict, List, Optional
+
+    from .state import Json
 
 COMPILER = re.compile(r"(?:\S*/)?(nvcc|cicc|ptxas|ninja|cc1plus|cudafe\+\+|g\+\+|clang\+*)\b")
 FRAMES = 12  # of a kernel stack
 BOOTED = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)  # epoch seconds
 
 
-class Sample(NamedTuple):
+class Sample:
     """One look at one process."""
 
-    at: float
-    stat: proc.Stat
-    io: Dict[str, int]
+    __slots__ = ("at", "io", "stat")
+
+    def __init__(self, at: float, stat: proc.Stat, io: Dict[str, int]) -> None:
+        self.at, self.stat, self.io = at, stat, io
 
 
 def samples(pids: List[int]) -> Dict[int, Sample]:

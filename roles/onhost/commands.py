@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from typing import Callable, Optional
 
 from . import leases
 from .belongings import held
@@ -13,6 +12,10 @@ from .problems import HostError
 from .record import note
 from .session import Session
 from .state import Home, Run
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Callable, Optional
 
 
 class Commands:

@@ -6,9 +6,14 @@ import contextlib
 import os
 import select
 import time
-from typing import Dict, Optional, Sequence
 
-from .session import Key, Process
+from .session import Process
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Dict, Optional, Sequence
+
+    from .session import Key
 
 _open = getattr(os, "pidfd_open", None)  # Python 3.9 and Linux 5.3, else there is only the clock
 

@@ -5,14 +5,19 @@ from __future__ import annotations
 import contextlib
 import signal
 import time
-from typing import Any, Callable, List, Optional
 
 from . import gpu
 from .deaths import Deaths
 from .frames import Frames
 from .session import Process, Session
 from .signals import lives, send_signal
-from .state import Json, Run
+from .state import Run
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, List, Optional
+
+    from .state import Json
 
 LOOK_EVERY = 0.03  # seconds between two looks, unless the kernel tells of a death before
 LEADER_WAIT = 1.0  # seconds the shell gets to write the exit status down

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import Callable, Dict, Optional
 
 from .frames import Frames
 from .locks import identity, stale
 from .request import Request
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Callable, Dict, Optional
 
 
 def fix(request: Request, frames: Frames) -> None:

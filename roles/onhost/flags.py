@@ -5,9 +5,14 @@ from __future__ import annotations
 import json
 import os
 import threading
-from typing import Any, Dict, List, Optional
 
-from .state import Home, Json, write
+from .state import Home, write
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Dict, List, Optional
+
+    from .state import Json
 
 try:
     from _blake2 import blake2b  # hashlib's own, without the 3 ms that it takes to load OpenSSL

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 import time
-from typing import Any, Callable, Optional
 
 from . import gpu
 from .commands import Commands
@@ -19,6 +18,10 @@ from .signals import shell_signal
 from .state import Home, Run
 from .tail import Tail
 from .watch import Watch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Optional
 
 LOG_EVERY = 0.02  # seconds between looks at the log's size
 BEAT_EVERY = 0.5  # seconds of silence after which a beat is sent: a link that is cut shows by nothing else

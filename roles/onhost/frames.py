@@ -6,9 +6,12 @@ import json
 import os
 import threading
 import time
-from typing import Any
 
 from .problems import HostError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class Frames:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional
-
 from . import proc
-from .session import SERVER, Process
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Dict, List, Optional
+
+    from .session import Process
 
 
 class Given:
@@ -16,7 +19,7 @@ class Given:
 
     def of(self, main: Optional[Process]) -> Optional[Dict[str, Any]]:
         """The frame's fields; None while main is not the server yet."""
-        if main is None or not SERVER.search(main.title):
+        if main is None or not main.is_server():
             return None
         raw = proc.read(f"/proc/{main.stat.pid}/environ")
         if raw is None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
-
 from .programs import which
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import subprocess
+    from typing import Any, Dict, List, Optional, Tuple
+
+    Row = Dict[str, Any]
 
 PATIENCE = 15.0  # seconds; without persistence mode the driver may need several to wake up
-Row = Dict[str, Any]
 
 
 def query(what: str, fields: str) -> Optional["subprocess.Popen[bytes]"]:

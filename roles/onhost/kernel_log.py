@@ -6,9 +6,12 @@ import os
 import re
 import subprocess
 import time
-from typing import Iterator, List, Optional, Tuple
 
-from .state import Json
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Iterator, List, Optional, Tuple
+
+    from .state import Json
 
 MOST = 200_000  # records read; the kernel keeps some megabytes
 KEPT = 20  # telling lines, the last ones

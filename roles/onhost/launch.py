@@ -5,11 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from typing import Callable, Dict, List
 
 from . import proc
 from .problems import HostError
 from .programs import which
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Callable, Dict, List
 
 NOT_INHERITED = "SSH_"  # SSH_CONNECTION, SSH_AUTH_SOCK, SSH_TTY: they end with the login
 

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Callable, Dict, Iterator, Optional
 
 from . import leases
 from .frames import Frames
 from .problems import HostError
 from .request import Request
-from .state import Home, Json
+from .state import Home
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Dict, Iterator, Optional
+
+    from .state import Json
 
 
 def claim_of(request: Request) -> Optional[Json]:

@@ -10,12 +10,17 @@ import json
 import os
 import stat
 import time
-from typing import Dict, Iterator, List, Optional, Tuple
 
 from . import proc
 from .leaseplace import NAME, folder, locked
 from .leaseshape import whole
-from .state import Home, Json
+from .state import Home
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Dict, Iterator, List, Optional, Tuple
+
+    from .state import Json
 
 LARGEST = 256 << 10  # bytes of a file that is read
 KEPT = 600.0  # seconds that one that ended or was taken over is remembered, so that its holder can be told

@@ -10,10 +10,13 @@ import fcntl
 import os
 import stat
 import time
-from typing import Optional, Tuple
 
 from .problems import HostError
 from .state import Home
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Optional, Tuple
 
 PLACES = ("/dev/shm", "/run/lock", "/tmp")
 NAME = "allranks-leases"

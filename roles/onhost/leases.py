@@ -10,12 +10,17 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from typing import List, Optional
 
 from . import leasefile
 from .leasefile import now
 from .problems import HostError
-from .state import Home, Json
+from .state import Home
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import List, Optional
+
+    from .state import Json
 
 TTL = 30.0  # seconds until a lease ends that nobody renews
 NAMED = ("id", "who", "pid", "what", "deployment")

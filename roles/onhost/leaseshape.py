@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Optional
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Dict, Optional
 
-from .state import Json
+    from .state import Json
 
 TEXTS = ("who", "what", "deployment", "address", "taken_by")  # told to people
 LATEST = 1e11  # seconds: no time of any clock here is later, nor one that cannot be written as a date

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import socket
 import struct
-from typing import Iterator, List, NamedTuple
 
 from . import proc
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Iterator, List
 
 NETLINK, SOCK_DIAG = 16, 4  # AF_NETLINK, NETLINK_SOCK_DIAG
 BY_FAMILY, DUMP, DONE = 20, 0x301, 3  # SOCK_DIAG_BY_FAMILY, NLM_F_REQUEST | NLM_F_DUMP, NLMSG_DONE
@@ -21,12 +24,13 @@ TOLD = struct.Struct("=BBxx2sxx16s40xII")  # inet_diag_msg: family, state, sourc
 LOOPBACK = (bytes([127, 0, 0, 1]), bytes(15) + b"\1")
 
 
-class Listener(NamedTuple):
+class Listener:
     """A listening socket. `address`: 4 or 16 bytes."""
 
-    inode: int
-    uid: int
-    address: bytes
+    __slots__ = ("address", "inode", "uid")
+
+    def __init__(self, inode: int, uid: int, address: bytes) -> None:
+        self.inode, self.uid, self.address = inode, uid, address
 
     @property
     def order(self) -> int:

@@ -6,25 +6,27 @@ word (torch/utils/file_baton.py). FlashInfer's and tvm-ffi's lie there always; w
 
 from __future__ import annotations
 
-import glob
 import os
 import re
 import stat
 import time
-from typing import Dict, List, Optional, Set, Tuple
 
 from . import proc, sockets
-from .state import Json
 from .virtual import is_first_pid_namespace
 
-HELD = re.compile(
-    rb"^\d+: +\w+ +\w+ +\w+ +(\d+) ", re.MULTILINE
-)  # /proc/locks; those who wait have -> after the number
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Dict, List, Optional, Set, Tuple
+
+    from .state import Json
+
+    File = Tuple[int, int]  # device, inode
+
+HELD = rb"(?m)^\d+: +\w+ +\w+ +\w+ +(\d+) "  # /proc/locks; those who wait have -> after the number
 NETWORK = ("nfs", "nfs4", "cifs", "smb3", "lustre", "ceph", "beegfs", "gpfs", "wekafs", "9p", "glusterfs")
 MOST = 20  # that are told
 YOUNG = 1800.0  # seconds: a build whose processes cannot be seen from here may take as long
-ESCAPED = re.compile(r"\\([0-7]{3})")  # as /proc/mounts writes spaces
-File = Tuple[int, int]  # device, inode
+ESCAPED = r"\\([0-7]{3})"  # as /proc/mounts writes spaces
 
 
 def locks(variables: Dict[str, str]) -> List[Json]:
@@ -41,7 +43,7 @@ def locks(variables: Dict[str, str]) -> List[Json]:
         return []
     open_in = _open_in({*files, *held})
     told = [_told(path, "file", open_in.get(path, [])) for path in files]
-    holders = {int(pid) for pid in HELD.findall(proc.read("/proc/locks") or b"")}
+    holders = {int(pid) for pid in re.findall(HELD, proc.read("/proc/locks") or b"")}
     for path in held:
         by = [pid for pid in open_in.get(path, []) if pid in holders]
         if by:
@@ -50,8 +52,13 @@ def locks(variables: Dict[str, str]) -> List[Json]:
 
 
 def _found(folder: str, name: str) -> List[str]:
-    place = glob.escape(os.path.realpath(os.path.expanduser(folder)))
-    return sorted(path for path in glob.glob(f"{place}/**/{name}", recursive=True) if os.path.isfile(path))
+    place = os.path.realpath(os.path.expanduser(folder))
+    if not os.path.isdir(place):
+        return []
+    import glob  # 0.4 ms, and mostly there is no such folder
+
+    found = glob.glob(f"{glob.escape(place)}/**/{name}", recursive=True)
+    return sorted(path for path in found if os.path.isfile(path))
 
 
 def _open_in(paths: Set[str]) -> Dict[str, List[int]]:
@@ -119,7 +126,7 @@ def _mount(path: str) -> Tuple[str, str]:
     best, kind = "", ""
     for line in (proc.read("/proc/mounts") or b"").decode("utf-8", "replace").splitlines():
         _, where, what, *_ = line.split(" ")
-        where = ESCAPED.sub(lambda octal: chr(int(octal.group(1), 8)), where)
+        where = re.sub(ESCAPED, lambda octal: chr(int(octal.group(1), 8)), where)
         if (path + "/").startswith(where.rstrip("/") + "/") and len(where) >= len(best):
             best, kind = where, what
     return best, kind

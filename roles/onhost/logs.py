@@ -12,7 +12,7 @@ from .state import Home
 from .tail import Tail
 
 BLOCK = 64 * 1024  # bytes
-HEAD = re.compile(rb"^\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)", re.MULTILINE)  # SGLang's line head, local time
+HEAD = rb"(?m)^\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)"  # SGLang's line head, local time
 
 
 def log(request: Request, frames: Frames) -> None:
@@ -60,7 +60,7 @@ def time_start(fd: int, size: int, since: float) -> int:
         block = os.pread(fd, end - begin, begin) + after
         first = 0 if begin == 0 else block.find(b"\n") + 1 or len(block)
         whole = block[first:]  # the block's first line is cut: it is looked at with the block before
-        times = [(begin + first + head.start(), _time(head.group(1))) for head in HEAD.finditer(whole)]
+        times = [(begin + first + head.start(), _time(head.group(1))) for head in re.finditer(HEAD, whole)]
         found = min([at for at, when in times if when >= since] + [found])
         if any(when < since for _, when in times):
             return found

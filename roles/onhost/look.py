@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, List, Optional
 
 from .cards import Cards
 from .checkpoint import checkpoint
@@ -12,7 +11,13 @@ from .nics import nics
 from .places import places
 from .request import Request
 from .software import software
-from .state import Home, Json
+from .state import Home
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Dict, List, Optional
+
+    from .state import Json
 
 
 class Look:

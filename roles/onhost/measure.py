@@ -8,7 +8,6 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from typing import Any, Dict, List
 
 from . import cards, gpu, sockets
 from .frames import Frames
@@ -17,9 +16,15 @@ from .measuring import COPY, SIZES, repeats
 from .problems import HostError
 from .refuse import refuse
 from .request import Lines, Request
-from .state import Home, Json
+from .state import Home
 from .status import summaries
 from .team import Team
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Dict, List
+
+    from .state import Json
 
 NAME = "inv topo --measure"  # what its lease is named after
 BASELINE_MIB = 2048  # of a GPU that may be in use without anybody being named

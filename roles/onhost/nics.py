@@ -7,10 +7,14 @@ import os
 import socket
 import struct
 import threading
-from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from . import proc
-from .state import Json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Dict, List, Optional, Tuple
+
+    from .state import Json
 
 PATIENCE = 3.0  # seconds for a name server or another node
 SIOCGIFADDR = 0x8915

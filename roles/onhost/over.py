@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import List
 
 from . import proc
 from .state import Home, Run
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import List
 
 
 def standing(home: Home) -> List[Run]:

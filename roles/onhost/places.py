@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 import re
 import resource
-from typing import Any, List, Optional
 
 from . import proc
-from .state import Json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, List, Optional
+
+    from .state import Json
 
 LIMITS = {"nofile": resource.RLIMIT_NOFILE, "nproc": resource.RLIMIT_NPROC, "memlock": resource.RLIMIT_MEMLOCK,
           "as": resource.RLIMIT_AS, "fsize": resource.RLIMIT_FSIZE}  # fmt: skip

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Any, Callable, Dict, Optional
 
 from .problems import HostError
 from .request import Request
 from .server_http import Server
 from .state import Run
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Dict, Optional
+
+    Send = Callable[..., None]
+
 UNTIL_UP, WHEN_UP, AFTER_LOSS = 1.0, 10.0, 5.0  # seconds between two health requests
 TRIES = 5  # for the settings
-Send = Callable[..., None]
 
 
 class Probe:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 WHAT_TO_DO = {
     errno.ENOSPC: "free space there (df -h), then try again",

@@ -4,29 +4,37 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Dict, Iterable, List, NamedTuple, Optional
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Dict, Iterable, List, Optional
 
 TICKS = os.sysconf("SC_CLK_TCK")  # clock ticks per second
 PAGE = os.sysconf("SC_PAGE_SIZE")  # bytes
 LONGEST_TITLE = 300  # characters of a command line that leave the host
 SECRET_NAME = r"(?i:api[-_]?key|token|secret|password|passwd|credential)"
-SECRET_FLAG = re.compile("--?[\\w.-]*" + SECRET_NAME)
-SECRET_PAIR = re.compile("^(.*?" + SECRET_NAME + "[\"']?\\s*[=:])\\s*(?=\\S).*$", re.DOTALL)
-SECRET_SHAPE = re.compile(r"(?:\b(?:hf_|sk-)[A-Za-z0-9_-]{16,}|(?<=Bearer )\S+)")
+SECRET_FLAG = "--?[\\w.-]*" + SECRET_NAME
+SECRET_PAIR = "(?s)^(.*?" + SECRET_NAME + "[\"']?\\s*[=:])\\s*(?=\\S).*$"
+SECRET_SHAPE = r"(?:\b(?:hf_|sk-)[A-Za-z0-9_-]{16,}|(?<=Bearer )\S+)"
+# One of these is in whatever the patterns find: without them none needs to be compiled (1 ms).
+SECRET_HINTS = ("key", "token", "secret", "passw", "cred", "hf_", "sk-", "bearer")
 
 
-class Stat(NamedTuple):
-    """The fields of /proc/PID/stat that matter here (proc(5): 1-4, 6, 14+15, 22, 24, 52)."""
+class Stat:
+    """The fields of /proc/PID/stat that matter here (proc(5): 1-4, 6, 14+15, 22, 24, 52).
 
-    pid: int
-    comm: str
-    state: str
-    ppid: int
-    session: int
-    ticks: int  # CPU time, user and system
-    start: int  # ticks after boot
-    pages: int  # resident
-    status: int = 0  # wait status of one that has ended; 0 where that may not be seen
+    `ticks`: CPU time, user and system. `start`: ticks after boot. `pages`: resident. `status`: wait status of one that
+    has ended; 0 where that may not be seen.
+    """
+
+    __slots__ = ("comm", "pages", "pid", "ppid", "session", "start", "state", "status", "ticks")
+
+    def __init__(
+        self, pid: int, comm: str, state: str, ppid: int, session: int, ticks: int, start: int, pages: int,
+        status: int = 0,
+    ) -> None:  # fmt: skip
+        self.pid, self.comm, self.state, self.ppid, self.session = pid, comm, state, ppid, session
+        self.ticks, self.start, self.pages, self.status = ticks, start, pages, status
 
     @property
     def dead(self) -> bool:
@@ -109,10 +117,13 @@ def arguments(pid: int, empty: bool = False) -> List[str]:
 
 def redact(args: List[str]) -> List[str]:
     """The same arguments with whatever looks like a secret masked."""
+    plain = " ".join(args).casefold()
+    if not any(hint in plain for hint in SECRET_HINTS):
+        return list(args)
     shown, hide = [], False
     for arg in args:
-        shown.append("***" if hide else SECRET_SHAPE.sub("***", SECRET_PAIR.sub(r"\1***", arg)))
-        hide = bool(SECRET_FLAG.fullmatch(arg))
+        shown.append("***" if hide else re.sub(SECRET_SHAPE, "***", re.sub(SECRET_PAIR, r"\1***", arg)))
+        hide = bool(re.fullmatch(SECRET_FLAG, arg))
     return shown
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
-from typing import Optional
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Optional
 
 
 def which(name: str, path: Optional[str] = None) -> Optional[str]:

@@ -7,13 +7,18 @@ from __future__ import annotations
 
 import re
 import time
-from typing import List, Optional
 
 from .session import Session
-from .state import Json, Run
+from .state import Run
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import List, Optional
+
+    from .state import Json
 
 # main's own words for a child that ended, with its pid (0.5.10.post1 and later)
-CRASHED = re.compile(r"Subprocess (\S+) \(pid=(\d+)\) crashed with exit code (-?\d+)")
+CRASHED = r"Subprocess (\S+) \(pid=(\d+)\) crashed with exit code (-?\d+)"
 LOG_END = 512 * 1024  # bytes of the log's end that are searched
 
 
@@ -108,5 +113,5 @@ def _log_end(run: Run) -> str:
 def _said(text: str, ranks: List[Json]) -> List[Json]:
     """The crashes that main itself wrote into the log, of recorded processes."""
     by_pid = {entry["pid"]: entry for entry in ranks}
-    found = [(by_pid.get(int(line.group(2))), line.group(3)) for line in CRASHED.finditer(text)]
+    found = [(by_pid.get(int(line.group(2))), line.group(3)) for line in re.finditer(CRASHED, text)]
     return [dict(entry, why=f"exit code {code}") for entry, code in found if entry]

@@ -8,7 +8,11 @@ from . import proc, sockets
 from .over import standing
 from .problems import HostError
 from .session import Session
-from .state import Home, Json, Run
+from .state import Home, Run
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .state import Json
 
 
 def refuse(home: Home, wanted: Json) -> None:

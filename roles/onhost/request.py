@@ -6,12 +6,15 @@ import json
 import os
 import re
 import select
-from typing import Any, Optional
 
 from .problems import HostError
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Optional
+
 LONGEST = 32 * 1024 * 1024  # bytes of one line
-RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@,-]{0,150}")  # it becomes the name of a folder
+RUN_ID = r"[A-Za-z0-9][A-Za-z0-9._@,-]{0,150}"  # it becomes the name of a folder
 
 
 class Lines:
@@ -90,6 +93,6 @@ class Request:
     def run_id(self) -> str:
         """The run's id, safe as the name of a folder."""
         run = self.text("run")
-        if not RUN_ID.fullmatch(run):
+        if not re.fullmatch(RUN_ID, run):
             raise HostError("bad-request", f"`run` is {run!r}: letters, digits and . _ - @ , only")
         return run

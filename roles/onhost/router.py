@@ -6,14 +6,19 @@ Spoken to over its HTTP API as sglang-router 0.3 has it: GET and POST /workers, 
 from __future__ import annotations
 
 import time
-from typing import Any, Callable, Dict, List, Sequence
 
 from .frames import Frames
 from .problems import HostError
 from .request import Request
 from .server_http import Server
 from .session import Session
-from .state import Home, Json, Run
+from .state import Home, Run
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Dict, List, Sequence
+
+    from .state import Json
 
 EVERY = 0.2  # seconds between two looks
 SETTLE = 0.5  # seconds after a replica has left: requests that had been sent on to it arrive there

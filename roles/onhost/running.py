@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, List
 
 from . import proc
 from .frames import Frames
@@ -13,6 +12,10 @@ from .request import Request
 from .server_http import Server
 from .session import Session
 from .state import Home
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Dict, List
 
 # Variables beside the plan's that change what a server does.
 STEERING = re.compile(r"(NCCL|GLOO|SGLANG|SGL|CUDA|HF|TORCH|TRITON|OMP|MKL)_|(https?|all|no)_proxy|LD_|PYTHON", re.I)
@@ -59,5 +62,5 @@ def _environ(pid: int, names: List[str], secrets: List[str]) -> Dict[str, Any]:
     has = {name: value for name, _, value in pairs}
     told = {name: value for name, value in has.items()
             if name not in secrets and (name in names or STEERING.match(name))}  # fmt: skip
-    hidden = {name: "***" for name in told if proc.SECRET_FLAG.match("--" + name) and name not in names}
+    hidden = {name: "***" for name in told if re.match(proc.SECRET_FLAG, "--" + name) and name not in names}
     return {"environ": {**told, **hidden}, "secrets": [name for name in secrets if name in has]}

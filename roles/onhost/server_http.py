@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import re
 import time
-from typing import Any, Dict, Optional, Tuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Dict, Optional, Tuple
+
+    Answer = Tuple[Optional[int], Any, Optional[str]]  # status, JSON or text, error
 
 Scalar = (str, int, float, bool, type(None))
 SECRET = r"api_key|token$|secret|password"  # max_total_tokens and served_model_name stay
 MOST = 32 * 1024  # bytes of settings in a frame
-Answer = Tuple[Optional[int], Any, Optional[str]]  # status, JSON or text, error
 
 
 class Server:

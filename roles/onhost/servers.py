@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from . import proc
-from .state import Json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Dict, List, Optional, Sequence, Set, Tuple
+
+    from .state import Json
 
 INTERPRETER = re.compile(r"(?:\S*/)?(?:python[\d.]*|sglang)$")
 RANK = "sglang::"
@@ -20,11 +24,13 @@ FLAGS = {
 PORT = 30000  # SGLang's own
 
 
-class Server(NamedTuple):
+class Server:
     """One server: its main process, if that lives, and all processes below it."""
 
-    main: Optional[int]
-    pids: List[int]
+    __slots__ = ("main", "pids")
+
+    def __init__(self, main: Optional[int], pids: List[int]) -> None:
+        self.main, self.pids = main, pids
 
 
 def is_main(argv: Sequence[str]) -> bool:

@@ -6,23 +6,31 @@ from __future__ import annotations
 import os
 import re
 import time
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from . import proc
-from .state import Json, Run
+from .state import Run
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
+
+    from .state import Json
+
+    Key = Tuple[int, int]  # pid, start ticks
 
 # What a launch script may run beside the server; none of these is ever "the server".
 SHELL_TOOLS = {"cat", "chmod", "cp", "date", "env", "ln", "ls", "mkdir", "mv", "rm", "sed", "sync", "touch"}
-SERVER = re.compile(r"\bsglang(?:\.|$| serve\b)")
-Key = Tuple[int, int]  # pid, start ticks
+SERVER = r"\bsglang(?:\.|$| serve\b)"
 FOREIGN_EVERY = 10.0  # seconds between looks at processes that were seen not to be of the session
 
 
-class Process(NamedTuple):
+class Process:
     """A process of the run. A zombie's title is the one it had, as far as we know it."""
 
-    stat: proc.Stat
-    title: str
+    __slots__ = ("stat", "title")
+
+    def __init__(self, stat: proc.Stat, title: str) -> None:
+        self.stat, self.title = stat, title
 
     @property
     def key(self) -> Key:
@@ -34,6 +42,10 @@ class Process(NamedTuple):
         s, read = self.stat, None if self.stat.dead else proc.bytes_read(self.stat.pid)
         return {"pid": s.pid, "ppid": s.ppid, "title": self.title, "state": s.state, "start": s.start,
                 "rss_mib": s.rss_mib, "cpu_s": s.cpu_s, "read_bytes": read, "signal": s.signal}  # fmt: skip
+
+    def is_server(self) -> bool:
+        """Whether it is called as SGLang is."""
+        return "sglang" in self.title and bool(re.search(SERVER, self.title))
 
 
 class Session:
@@ -117,12 +129,12 @@ class Session:
         if leader is None:  # killed alone: the server lives on without its shell
             known = self.recorded.get("main") or {}
             return next((p for p in alive if p.key == (known.get("pid"), known.get("start"))), None) or next(
-                (p for p in alive if SERVER.search(p.title)), None
+                (p for p in alive if p.is_server()), None
             )
         children = [
             p for p in alive if p.stat.ppid == self.pid and p.title != leader.title and p.stat.comm not in SHELL_TOOLS
         ]
-        return min(children, key=lambda p: (not SERVER.search(p.title), p.stat.start), default=None)
+        return min(children, key=lambda p: (not p.is_server(), p.stat.start), default=None)
 
     def ranks(self) -> List[Dict[str, Any]]:
         """Each expected rank with the process that has its title now, or had it when last written down.

@@ -5,10 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from typing import Dict, Optional
 
 from . import proc
 from .session import Process
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Dict, Optional
 
 
 def send_signal(process: Process, number: int) -> bool:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import pwd
-from typing import Any, Dict, Iterable, Optional
 
 from . import proc
 from .listening import listeners
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Dict, Iterable, Optional
 
 
 def owner(inode: int, first: Iterable[int] = ()) -> Optional[int]:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import glob
 import os
 import re
-from typing import Dict, List, Optional
 
 from . import proc
 from .locks import locks
+from .packages import INFO, listing, sites, versions
 from .programs import which
-from .state import Json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Dict, List, Optional
+
+    from .state import Json
 
 # Packages of kernels and what carries them; the names as PyPI normalizes them.
 KERNELS = ("torch", "sgl_kernel", "sglang_kernel", "flashinfer_python", "triton", "transformers")
@@ -26,7 +30,7 @@ def software(python: Optional[str], environment: Json) -> Json:
     variables = dict(os.environ, **{str(key): str(value) for key, value in environment.items()})
     path = os.path.dirname(python) + os.pathsep + os.defpath if python else os.defpath
     seen = os.pathsep.join([os.path.dirname(python or ""), os.environ.get("PATH", path)])
-    site = _site(python)
+    site = sites(os.path.dirname(os.path.dirname(python))) if python else []
     return {
         "packages": _packages(site),
         "pins": _pins(site),
@@ -41,20 +45,12 @@ def software(python: Optional[str], environment: Json) -> Json:
     }
 
 
-def _site(python: Optional[str]) -> List[str]:
-    if not python:
-        return []
-    root = glob.escape(os.path.dirname(os.path.dirname(python)))
-    parts = ("site-packages", "dist-packages")
-    return [found for lib in ("lib", "lib64") for part in parts for found in glob.glob(f"{root}/{lib}/python3*/{part}")]
-
-
 def _packages(site: List[str]) -> Dict[str, str]:
     found: Dict[str, str] = {}
     for folder in site:
-        for name in os.listdir(folder):
-            if name.endswith(".dist-info"):
-                package, _, version = name[: -len(".dist-info")].partition("-")
+        for name in listing(folder):
+            if name.endswith(INFO):
+                package, _, version = name[: -len(INFO)].partition("-")
                 if package.lower().replace("-", "_") in KERNELS:
                     found[package.lower().replace("-", "_")] = version
     return found
@@ -63,8 +59,10 @@ def _packages(site: List[str]) -> Dict[str, str]:
 def _pins(site: List[str]) -> Dict[str, str]:
     """The exact versions of those packages that the installed SGLang was released with."""
     for folder in site:
-        for path in glob.glob(glob.escape(folder) + "/sglang-*.dist-info/METADATA"):
-            text = (proc.read(path) or b"").decode("utf-8", "replace")
+        for version in versions(folder, "sglang"):
+            text = (proc.read(f"{folder}/sglang-{version}{INFO}/METADATA") or b"").decode("utf-8", "replace")
+            if not text:
+                continue
             found = [(name.lower(), version) for name, version, extra in re.findall(PIN, text) if "extra" not in extra]
             pins = {name.replace("-", "_").replace(".", "_"): version for name, version in found}
             return {name: version for name, version in pins.items() if name in KERNELS}

@@ -6,7 +6,6 @@ import contextlib
 import os
 import re
 import time
-from typing import Any, Dict, Optional
 
 from . import cgroup, leases, proc
 from .frames import Frames
@@ -15,10 +14,16 @@ from .over import standing
 from .problems import HostError
 from .refuse import refuse
 from .request import Request
-from .state import Home, Json, Run, write
+from .state import Home, Run, write
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Dict, Optional
+
+    from .state import Json
 
 LOCK_WAIT = 20.0  # seconds
-NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 
 
 def start(request: Request, frames: Frames) -> None:
@@ -69,7 +74,7 @@ def _secrets(values: Dict[str, Any]) -> bytes:
 
     lines = []
     for name in sorted(values):
-        if not NAME.fullmatch(name):
+        if not re.fullmatch(NAME, name):
             raise HostError("bad-request", f"secret {name!r}: not a name for an environment variable")
         if not isinstance(values[name], str) or "\0" in values[name]:
             raise HostError("bad-request", f"secret {name}: not a text, or with a zero byte in it")

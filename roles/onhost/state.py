@@ -8,11 +8,14 @@ import json
 import os
 import threading
 import time
-from typing import Any, Callable, Collection, Dict, Iterator, List, Optional, Tuple
 
 from .problems import HostError
 
-Json = Dict[str, Any]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Collection, Dict, Iterator, List, Optional, Tuple
+
+    Json = Dict[str, Any]
 
 
 def write(path: str, content: bytes, mode: int = 0o600, lasting: bool = True) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from typing import Any, Dict, List, Optional, Sequence
 
 from . import gpu, proc, sockets
 from .frames import Frames
@@ -14,7 +13,13 @@ from .problems import HostError
 from .record import crash, note
 from .request import Request
 from .session import Session
-from .state import Home, Json, Run
+from .state import Home, Run
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Dict, List, Optional, Sequence
+
+    from .state import Json
 
 TOLD = ("run", "deployment", "profile", "plan_hash", "node", "nnodes", "hosts", "who", "from", "started", "stopped")
 

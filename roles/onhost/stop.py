@@ -16,7 +16,11 @@ from .ending import Stop
 from .frames import Frames
 from .lease import under_lease
 from .request import Request
-from .state import Home, Json, Run
+from .state import Home, Run
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .state import Json
 
 
 def stop(request: Request, frames: Frames) -> None:

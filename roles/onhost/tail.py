@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Any, Dict, Iterable, Iterator, Optional
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Dict, Iterable, Iterator, Optional
+
+    Fields = Dict[str, Any]
 
 MOST = 64 * 1024  # bytes in one frame
 PARTIAL_AFTER = 0.2  # seconds a line without an end is waited for
 REPLACED_EVERY = 0.5  # seconds between looks whether another file has taken the log's name
-
-Fields = Dict[str, Any]
 
 
 class Tail:

@@ -9,7 +9,6 @@ import os
 import select
 import signal
 import subprocess
-from typing import IO, Any, Dict, List
 
 from . import proc
 from .flags import HERE
@@ -17,7 +16,12 @@ from .launch import environment as login_environment
 from .measuring import RUN
 from .problems import HostError
 from .programs import which
-from .state import Json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import IO, Any, Dict, List
+
+    from .state import Json
 
 SHARED = "/dev/shm/nccl-*"  # NCCL unlinks its own, unless it is killed before
 

@@ -6,13 +6,18 @@ import contextlib
 import os
 import threading
 import time
-from typing import Any, Callable, Dict, Optional, Set, Tuple
 
 from . import sockets
 from .deaths import Deaths
 from .listening import listeners
 from .record import note
-from .session import Key, Process, Session
+from .session import Process, Session
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Dict, Optional, Set, Tuple
+
+    from .session import Key
 
 LOOK_EVERY = 0.1  # seconds between looks at the known processes, unless the kernel tells of a death before
 SCAN_EVERY = 1.0  # seconds between looks for new ones

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import threading
 import time
-from typing import Any, Dict, Iterator, List, Optional
 
 from . import cgroup, gpu, proc, sockets
 from .closeup import Sample, row, samples
@@ -19,9 +18,15 @@ from .request import Request
 from .server_http import Server as Http
 from .servers import Server, asked, log_of, servers
 from .session import Session
-from .state import Home, Json, Run
+from .state import Home, Run
 from .status import summary
 from .tail import Tail
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Dict, Iterator, List, Optional
+
+    from .state import Json
 
 MOMENT = 0.5  # seconds between the two looks
 HEALTH = 6.0  # seconds; SGLang needs at least one to say 200, and 20 to say 503

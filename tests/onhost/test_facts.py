@@ -147,7 +147,9 @@ def test_both_ways_to_find_a_listening_socket_agree(
             each.listen()
         found = ask(held.getsockname()[1])
         inode = os.fstat(held.fileno()).st_ino
-        assert found == [Listener(inode, os.getuid(), socket.inet_pton(family, address))]
+        assert [(each.inode, each.uid, each.address) for each in found] == [
+            (inode, os.getuid(), socket.inet_pton(family, address))
+        ]
         with socket.create_connection(held.getsockname()[:2]) as connected:
             assert ask(connected.getsockname()[1]) == []  # a connection is no listener
 
