@@ -273,7 +273,10 @@ def test_a_bug_is_one_line_and_1(capsys: pytest.CaptureFixture[str]) -> None:
     assert re.fullmatch(r"allranks: ZeroDivisionError: .*--debug shows where\n", capsys.readouterr().err)
 
 
-@pytest.mark.parametrize("arguments", [("deploy", "--help"), ("show", "--host", "gpu-1", "--profile", "small")])
+@pytest.mark.parametrize(
+    "arguments",
+    [("deploy", "--help"), ("show", "--host", "gpu-1", "--profile", "small"), ("history",), ("lab.status",)],
+)
 def test_nobody_who_reads_is_no_error(clone: Clone, arguments: tuple[str, ...]) -> None:
     here, there = os.pipe()
     os.close(here)

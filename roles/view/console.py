@@ -17,11 +17,17 @@ PLAIN_WIDTH = 200  # columns when nobody looks: lines in files are not broken
 SHADES = ("cyan", "magenta", "green", "yellow", "blue", "bright_cyan", "bright_magenta", "bright_green")
 
 
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Nobody reads any more: the command is told, where rich would end it with 1."""
+        raise BrokenPipeError
+
+
 def console(*, stderr: bool = False) -> Console:
     """A console for stdout or stderr. Off a terminal nothing is wrapped or coloured."""
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else PLAIN_WIDTH
-    return Console(file=stream, theme=THEME, highlight=False, width=width, soft_wrap=not stream.isatty())
+    return _Console(file=stream, theme=THEME, highlight=False, width=width, soft_wrap=not stream.isatty())
 
 
 def interactive() -> bool:
