@@ -151,14 +151,14 @@ def up(clone: Clone, port: int) -> Clone:
 def watching(up: Clone) -> Watching:
     """`inv watch`, attached."""
     found = Watching(up, "--host", "lab", "--name", "small@lab")
-    found.until("watching 8 ranks")
-    found.until("generation: 200")
+    found.said("watching 8 ranks")
+    found.said("generation: 200")
     return found
 
 
 def lost(watch: Watching, fault: str, since: float) -> str:
     """What `inv watch` says first of the loss, soon after it."""
-    line = watch.until("lost: ", SOON)
+    line = watch.said("lost: ", SOON)
     print(f"{fault}: said after {line['read'] - since:.2f} s")
     return str(line["text"])
 
@@ -188,15 +188,15 @@ def test_the_link_cut_when_up_and_the_host_crashed(up: Clone, linked: list[LabHo
     cut = time.time()
     host.cut()
     try:
-        line = watch.until("connection lost", SOON)
+        line = watch.said("connection lost", SOON)
     finally:
         host.heal()
     print(f"link cut: said after {line['read'] - cut:.2f} s")
     assert "the server goes on by itself" in line["text"]
-    watch.until("connected again")
+    watch.said("connected again")
     crashed = time.time()
     host.crash()
-    print(f"host crashed: said after {watch.until('connection lost', SOON)['read'] - crashed:.2f} s")
+    print(f"host crashed: said after {watch.said('connection lost', SOON)['read'] - crashed:.2f} s")
     host.boot()
     code, last = watch.end()
     assert (code, last["id"]) == (6, "restarted")

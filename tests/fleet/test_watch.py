@@ -41,14 +41,14 @@ def nothing_runs(host: LabHost) -> bool:
 
 def test_a_rank_killed_on_the_second_host_is_named_and_the_rest_is_stopped(up: Clone, hosts: list[LabHost]) -> None:
     watching = watching_two(up)
-    watching.until("watching 4 ranks on lab1, lab2")
+    watching.said("watching 4 ranks on lab1, lab2")
     time.sleep(2)
     pid = rank_pid(up, hosts[1], "sglang::scheduler_PP1_TP1")
 
     killed = time.time()
     hosts[1].exec(["kill", "-9", str(pid)])
 
-    said = watching.until("lost: ")
+    said = watching.said("lost: ")
     assert "PP1 TP1 on lab2" in said["text"] and time.time() - killed < 15, said
     code, last = watching.end()
     assert (code, last["kind"], last["rank"], last["host"], last["left"]) == (6, "lost", "PP1 TP1", "lab2", [])
@@ -60,7 +60,7 @@ def test_a_rank_killed_on_the_second_host_is_named_and_the_rest_is_stopped(up: C
 
 def test_what_is_left_is_kept_when_that_was_asked_for(up: Clone, hosts: list[LabHost]) -> None:
     watching = watching_two(up, "--keep-on-loss")
-    watching.until("watching 4 ranks")
+    watching.said("watching 4 ranks")
     time.sleep(2)
     hosts[1].exec(["kill", "-9", str(rank_pid(up, hosts[1], "sglang::scheduler_PP1_TP0"))])
 
@@ -72,7 +72,7 @@ def test_what_is_left_is_kept_when_that_was_asked_for(up: Clone, hosts: list[Lab
 
 def test_ctrl_c_leaves_the_server_as_it_is(up: Clone) -> None:
     watching = watching_two(up)
-    watching.until("watching 4 ranks")
+    watching.said("watching 4 ranks")
 
     watching.process.send_signal(signal.SIGINT)
 
@@ -82,19 +82,19 @@ def test_ctrl_c_leaves_the_server_as_it_is(up: Clone) -> None:
 
 def test_a_cut_link_is_said_and_is_no_loss(up: Clone, linked: list[LabHost]) -> None:
     watching = watching_two(up)
-    watching.until("watching 4 ranks")
+    watching.said("watching 4 ranks")
     time.sleep(2)
 
     followers, cut = seen.onhosts(linked[1]), time.time()
     linked[1].cut()
     try:
-        lost = watching.until("connection lost (nothing heard for 2 s)", within=60)
+        lost = watching.said("connection lost (nothing heard for 2 s)", within=60)
     finally:
         linked[1].heal()
 
     print(f"a cut link was said after {lost['read'] - cut:.2f} s")
     assert lost["host"] == "lab2" and "the server goes on by itself" in lost["text"]
-    watching.until("connected again", within=60)
+    watching.said("connected again", within=60)
     assert seen.onhosts(linked[1]) == followers  # so short a cut makes nothing anew
     assert watching.process.poll() is None
 
@@ -116,11 +116,11 @@ def test_a_silent_death_is_looked_into_and_the_kernels_word_for_it_is_told(up: C
     state.write_text(json.dumps({**json.loads(state.read_text()), "memory": group}))
     (disk(hosts[1]) / "group").mkdir()
     watching = watching_two(up)
-    watching.until("watching 4 ranks")
+    watching.said("watching 4 ranks")
     (disk(hosts[1]) / "group/memory.events").write_text("max 7\noom_kill 1\n")
     hosts[1].exec(["kill", "-9", str(rank_pid(up, hosts[1], "sglang::scheduler_PP1_TP0"))])
 
-    first = watching.until("lost: PP1 TP0 on lab2 ")["text"]
+    first = watching.said("lost: PP1 TP0 on lab2 ")["text"]
     code, last = watching.end()
 
     assert "died" in first or "gone" in first
@@ -131,13 +131,13 @@ def test_a_silent_death_is_looked_into_and_the_kernels_word_for_it_is_told(up: C
 
 def test_a_stopped_rank_is_said_with_what_wakes_it_and_is_no_loss(up: Clone, hosts: list[LabHost]) -> None:
     watching = watching_two(up)
-    watching.until("watching 4 ranks")
+    watching.said("watching 4 ranks")
     pid = rank_pid(up, hosts[1], "sglang::scheduler_PP1_TP0")
 
     hosts[1].exec(["kill", "-STOP", str(pid)])
 
     assert (
-        watching.until("stopped by a signal")["text"]
+        watching.said("stopped by a signal")["text"]
         == f"process stopped by a signal; kill -CONT {pid} on lab2 wakes it"
     )
     assert watching.process.poll() is None
@@ -145,11 +145,11 @@ def test_a_stopped_rank_is_said_with_what_wakes_it_and_is_no_loss(up: Clone, hos
 
 def test_a_host_that_was_restarted_is_a_loss_told_as_that(up: Clone, hosts: list[LabHost]) -> None:
     watching = watching_two(up)
-    watching.until("watching 4 ranks")
+    watching.said("watching 4 ranks")
     time.sleep(1)
 
     hosts[1].crash()
-    assert "unless lab2 itself is down" in watching.until("connection lost")["text"]
+    assert "unless lab2 itself is down" in watching.said("connection lost")["text"]
     hosts[1].boot()
 
     code, last = watching.end()
@@ -166,10 +166,10 @@ def test_a_stall_while_it_loads_is_said_and_waited_through(clone: Clone, hosts: 
     assert deployed.code == 7 and deployed.json["verdict"]["kind"] == "stalled", deployed.said
 
     watching = watching_two(clone)
-    said = watching.until("nothing has moved for")["text"]
+    said = watching.said("nothing has moved for")["text"]
     for host in hosts:
         (disk(host) / f"go-{port}").touch()
 
     assert "behind at: weights loading" in said
-    watching.until("generation: 200")
+    watching.said("generation: 200")
     assert watching.process.poll() is None

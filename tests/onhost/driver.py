@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-import queue
 import shlex
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from roles.onhost.proc import scan
+from tests.reading import Reading
 
 Frame = dict[str, Any]
 STANDIN = Path(__file__).with_name("standin.py")
@@ -135,41 +134,12 @@ class OnHost:
             process.communicate(timeout=60)
 
 
-class Following:
-    """A running `follow`, with the moment at which each frame was read (this machine's clock, epoch seconds)."""
-
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        self.process = process
-        self.seen: list[Frame] = []
-        self._queue: queue.Queue[Frame | None] = queue.Queue()
-        threading.Thread(target=self._read, daemon=True).start()
-
-    def _read(self) -> None:
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            self._queue.put({**json.loads(line), "read": time.time()})
-        self._queue.put(None)
-
-    def until(self, wanted: Callable[[Frame], Any], within: float = 10.0) -> Frame:
-        """The next frame that is wanted."""
-        end = time.monotonic() + within
-        while True:
-            frame = self._queue.get(timeout=max(0.01, end - time.monotonic()))
-            assert frame is not None, f"ended; last frames: {self.seen[-3:]}"
-            self.seen.append(frame)
-            if wanted(frame):
-                return frame
+class Following(Reading):
+    """A running `follow`."""
 
     def kind(self, kind: str, within: float = 10.0) -> Frame:
         """The next frame of this kind."""
         return self.until(lambda frame: frame["f"] == kind, within)
-
-    def rest(self, within: float = 20.0) -> list[Frame]:
-        """Everything up to the end of the program."""
-        end = time.monotonic() + within
-        while (frame := self._queue.get(timeout=max(0.01, end - time.monotonic()))) is not None:
-            self.seen.append(frame)
-        return self.seen
 
     def log(self) -> str:
         """The log text seen so far."""

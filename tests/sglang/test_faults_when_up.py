@@ -31,8 +31,8 @@ def up(clone: Clone, real: list[LabHost]) -> Clone:
 def watching(up: Clone, *options: str) -> Watching:
     """`inv watch`, attached."""
     found = Watching(up, *WATCH, *options)
-    found.until("watching 2 ranks")
-    found.until("health 200")
+    found.said("watching 2 ranks")
+    found.said("health 200")
     return found
 
 
@@ -42,15 +42,15 @@ def test_a_cut_link_is_no_loss_and_then_a_killed_rank_is_one(up: Clone, real: li
     cut = time.time()
     host.cut()
     try:
-        lost = watch.until("connection lost", SOON)
+        lost = watch.said("connection lost", SOON)
         took("link cut when up", cut)
     finally:
         host.heal()
     assert "the server goes on by itself" in lost["text"]
-    watch.until("connected again")
+    watch.said("connected again")
 
     killed = seen.kill(seen.titled(host, "sglang::scheduler_TP1"))
-    sentence = watch.until("lost: ", SOON)
+    sentence = watch.said("lost: ", SOON)
     assert took("rank killed when up, by inv watch", killed) < SOON
     began = time.time()
     status = up.inv("status")
@@ -68,7 +68,7 @@ def test_main_killed_when_up_is_named_and_nothing_is_left(up: Clone, real: list[
     watch = watching(up)
 
     killed = seen.kill(seen.mains(real[0])[0])
-    sentence = watch.until("lost: ", SOON)
+    sentence = watch.said("lost: ", SOON)
     assert took("main killed when up", killed) < SOON
     code, last = watch.end()
 
@@ -84,7 +84,7 @@ def test_a_crashed_host_is_a_lost_connection_and_once_it_is_back_a_restarted_hos
 
     crashed = time.time()
     real[0].crash()
-    lost = watch.until("connection lost", SOON)
+    lost = watch.said("connection lost", SOON)
     took("host crashed when up", crashed)
     real[0].boot()
     code, last = watch.end()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -66,6 +68,19 @@ def both_kept(clone: Clone) -> bool:
     return all("Init parallel begin" in kept(clone).get(f"node{node}.log", "") for node in (0, 1))
 
 
+@contextmanager
+def cut_for_good(clone: Clone, real: list[LabHost]) -> Iterator[None]:
+    """Node 1's link is cut until the block has seen the loss; node 0 is clean then, and node 1 after a teardown."""
+    real[1].cut()
+    try:
+        yield
+        assert seen.servers(real[0]) == [] and both_kept(clone)
+    finally:
+        real[1].heal()
+    clone.ok("teardown", timeout=120)
+    assert seen.servers(real[1]) == []
+
+
 def test_a_clock_90_s_off_is_told_and_no_sshd_is_no_loss_and_a_cut_link_is_one(
     pair: Clone, real: list[LabHost]
 ) -> None:
@@ -90,34 +105,22 @@ def test_a_clock_90_s_off_is_told_and_no_sshd_is_no_loss_and_a_cut_link_is_one(
     assert pair.ok("status", "--json").json["deployments"][0]["living"] == 4
 
     lines = watching(pair)
-    real[1].cut()
-    try:
+    with cut_for_good(pair, real):
         cut = time.monotonic()
         said = lines.until("lost: ", SOON)
         print(f"a link cut for good was called a loss after {time.monotonic() - cut:.0f} s: {said}")
         assert "lab2" in said
         assert "lab2" in lines.until("NOT all of it could be stopped", SOON)
         assert pair.started[-1].wait(30) == 6
-        assert seen.servers(real[0]) == [] and both_kept(pair)
-    finally:
-        real[1].heal()
-    pair.ok("teardown", timeout=120)
-    assert seen.servers(real[1]) == []
 
 
 def test_a_link_cut_while_loading_ends_it_on_both_hosts(pair: Clone, real: list[LabHost]) -> None:
     running = Told(pair.start("deploy", *PAIR))
     running.until("PP1 TP0  distributed starting")
-    real[1].cut()
-    try:
+    with cut_for_good(pair, real):
         done = finished(running.process, 120)
         assert done.code == 5, done.said
         assert "lab2" in done.out.splitlines()[0] and "NOT all of it could be stopped: lab2" in done.out, done.out
-        assert seen.servers(real[0]) == [] and both_kept(pair)
-    finally:
-        real[1].heal()
-    pair.ok("teardown", timeout=120)
-    assert seen.servers(real[1]) == []
 
 
 def test_a_crashed_node_1_is_a_loss_and_after_its_boot_nothing_is_left(up: Clone, real: list[LabHost]) -> None:
