@@ -10,6 +10,7 @@ from rich.text import Text
 
 from roles.check import Finding
 from roles.check.fixes import Fix
+from roles.view.console import hanging
 
 MARKS = {"ok": ("ok", "good"), "warning": ("warning", "warn"), "refusal": ("refused", "bad")}
 WORST_FIRST = ("refusal", "warning", "ok")
@@ -22,10 +23,10 @@ def render(out: Console, name: str, found: Sequence[Finding], seconds: float, *,
         mine = [finding for finding in found if finding.host == host]
         for finding in sorted(mine, key=lambda each: WORST_FIRST.index(each.level)):
             mark, style = MARKS[finding.level]
-            out.print(Text(f"  {mark:<8}  {finding.topic:<10}", style=style) + Text(finding.found))
+            hanging(out, Text(f"  {mark:<8}  {finding.topic:<10}", style=style), finding.found)
             for title, text in (("needed", finding.needed), ("do", finding.do)):
                 if text:
-                    out.print(Text(f"{'':<22}{title}: {text}"))
+                    hanging(out, Text(f"{'':<22}{title}: "), text)
     out.print(Text(summary(name, found, seconds, changed=changed), style="bad" if _count(found, "refusal") else "good"))
 
 

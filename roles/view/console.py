@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
+import textwrap
 from typing import Any
 
 from rich.console import Console
+from rich.text import Text
 from rich.theme import Theme
 
 THEME = Theme(
@@ -28,6 +30,14 @@ def console(*, stderr: bool = False) -> Console:
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else PLAIN_WIDTH
     return _Console(file=stream, theme=THEME, highlight=False, width=width, soft_wrap=not stream.isatty())
+
+
+def hanging(out: Console, head: Text, body: str, style: str = "") -> None:
+    """A line; on a terminal a long body goes on below itself. In a file it stays one line."""
+    room = max(30, out.width - head.cell_len - 1)
+    lines = textwrap.wrap(body, room, break_on_hyphens=False) if out.is_terminal else [body]
+    for number, line in enumerate(lines or [""]):
+        out.print((Text(" " * head.cell_len) if number else head) + Text(line, style=style))
 
 
 def interactive() -> bool:

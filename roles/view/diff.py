@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from roles.check.differences import Field
+from roles.view.console import hanging
 
 STYLES = {"different": "bad", "rewritten": "warn", "filled in": "warn", "not reported": "dim", "same": "good"}
 ORDER = tuple(STYLES)
@@ -23,10 +24,8 @@ def render(out: Console, title: str, fields: Sequence[Field], *, every: bool) ->
         planned, running = shown(field.planned), shown(field.running)
         both = planned if planned == running else f"planned {planned}, runs {running}"
         why = f" ({field.why})" if field.why else ""
-        out.print(
-            Text(f"  {field.outcome:<12}  ", style=STYLES[field.outcome])
-            + Text(f"{field.part:<11}  {field.name}: {both}{why}")
-        )
+        head = Text(f"  {field.outcome:<12}  ", style=STYLES[field.outcome]) + Text(f"{field.part:<11}  ")
+        hanging(out, head, f"{field.name}: {both}{why}")
     same = sum(field.outcome == "same" for field in fields)
     out.print(Text(f"  {same} of {len(fields)} are the same", style="dim"))
 

@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from roles.view.console import ago
+from roles.view.console import ago, hanging
 from roles.watch.case import Case
 from roles.watch.doctor import Diagnosis
 from roles.watch.finding import doing, memory
@@ -37,9 +37,9 @@ def _one(out: Console, diagnosis: Diagnosis) -> None:
     out.print(Text.assemble((f"{case.name}: {diagnosis.state}", STYLES.get(diagnosis.state, "bad"))))
     for finding in diagnosis.findings:
         mark, style = MARKS[finding.level]
-        out.print(Text(f"  {mark} {finding.sentence}", style=style))
+        hanging(out, Text(f"  {mark} ", style=style), finding.sentence, style)
         if finding.do:
-            out.print(Text(f"    do: {finding.do}"))
+            hanging(out, Text("    do: "), finding.do)
     if not diagnosis.findings:
         out.print(Text(f"  ✔ {diagnosis.sentence}", style="good" if diagnosis.state == "up" else "warn"))
     out.print(_witnesses(case))

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from roles.view.console import hanging
 from roles.watch.explain import Explanation
 from roles.watch.failures import UNKNOWN
 from roles.watch.releases import RELEASES
@@ -20,7 +21,7 @@ def render(out: Console, told: Explanation, files: Sequence[str]) -> None:
     """The verdict, what to do, the log's own words, where each rank came, what is folded away, where the logs are."""
     out.print(Text(told.verdict.sentence, style=STYLES.get(told.kind, "bad")))
     if told.verdict.do:
-        out.print(Text(f"  do      {told.verdict.do}"))
+        hanging(out, Text("  do      "), told.verdict.do)
     lines = told.verdict.evidence
     for number, line in enumerate(lines if told.verdict.id == UNKNOWN.id else lines[-SHOWN:]):
         out.print(Text(f"  {'' if number else 'log':<6}  {line}", style="dim"))
@@ -29,9 +30,9 @@ def render(out: Console, told: Explanation, files: Sequence[str]) -> None:
     out.print(_ranks(told))
     layout = told.layout
     sizes = ", ".join(f"{name} {size}" for name, size in vars(layout).items() if size > 1) or "one rank"
-    out.print(Text(f"  layout  {sizes}; {_release(told.releases)}"))
+    hanging(out, Text("  layout  "), f"{sizes}; {_release(told.releases)}")
     for note in told.notes:
-        out.print(Text(f"  note    {note}", style="warn"))
+        hanging(out, Text("  note    ", style="warn"), note, "warn")
     for file in files:
         out.print(Text(f"  read    {file}"))
 

@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from roles.ledger import Lesson, Record
-from roles.view.console import ago
+from roles.view.console import ago, hanging
 
 WORDS = {"up": "good", "stopped": "dim", "loading": "warn", "detached": "warn"}
 NOTHING = {
@@ -37,7 +37,10 @@ def history(out: Console, records: Sequence[Record], now: float, *, of_all: bool
         for row, sentence in zip((HEAD, *rows), ("WHAT HAPPENED", *told), strict=True):
             print("  ".join((*_aligned(row, widths), sentence)).rstrip(), file=out.file)
         return
-    out.print(Text("  ".join(_aligned(HEAD, widths)), style="dim"))
+    if sum(widths) + 2 * len(widths) > out.width:  # the run's id begins the line below
+        told = [f"{row[-1]}  {sentence}".rstrip() for row, sentence in zip(rows, told, strict=True)]
+        widths.pop()
+    out.print(Text("  ".join(_aligned(HEAD, widths)).rstrip(), style="dim"))
     for row, sentence in zip(rows, told, strict=True):
         cells = _aligned(row, widths)
         out.print(Text("  ").join([Text(cells[0], style=WORDS.get(row[0], "bad")), *map(Text, cells[1:])]))
@@ -51,7 +54,7 @@ def _row(record: Record, now: float) -> tuple[str, ...]:
 
 
 def _aligned(row: Sequence[str], widths: Sequence[int]) -> list[str]:
-    return [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+    return [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
 
 
 def _told(record: Record) -> str:
@@ -68,9 +71,9 @@ def report(out: Console, lessons: Sequence[Lesson], *, of_all: bool = True) -> N
         out.print(Text(f"{lesson.deployment}", style="key"), _summary(lesson))
         _bars(out, lesson.stages)
         for cause in lesson.causes:
-            out.print(Text(f"  {cause.runs} × {cause.id}", style="bad"), _first(cause.newest.sentence))
+            hanging(out, Text(f"  {cause.runs} × {cause.id} ", style="bad"), _first(cause.newest.sentence))
             if cause.newest.do:
-                out.print(Text(f"      do: {cause.newest.do}"))
+                hanging(out, Text("      do: "), cause.newest.do)
             out.print(Text(f"      newest: {cause.newest.run}", style="dim"))
 
 
@@ -103,7 +106,7 @@ def one(out: Console, record: Record, folder: Path, files: Iterable[str]) -> Non
     }
     for title, text in fields.items():
         if text:
-            out.print(Text(f"  {title:<8}{text}"))
+            hanging(out, Text(f"  {title:<8}"), text)
     _bars(out, record.stages)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from roles.view.console import ago, console
+from roles.view.console import ago, console, hanging
 from roles.watch import Board, Verdict, durations
 from roles.watch.effective import effective, stages
 
@@ -59,10 +58,8 @@ def serves(board: Board) -> str:
 
 
 def _field(out: Console, title: str, text: str, style: str = "") -> None:
-    """A title and its text; on a terminal a long text goes on below itself. In a file it stays one line."""
-    lines = textwrap.wrap(text, max(30, out.width - 15), break_on_hyphens=False) if out.is_terminal else [text]
-    for number, line in enumerate(lines or [""]):
-        out.print(Text(f"  {'' if number else title:<10}  {line}", style=style))
+    """A title and its text."""
+    hanging(out, Text(f"  {title:<10}  ", style=style), text, style)
 
 
 def next_commands(out: Console) -> None:

@@ -48,6 +48,7 @@ def test_on_a_narrow_terminal_the_sentence_stands_below_and_is_whole() -> None:
     words.history(out, [RUN], 1000.0)
 
     assert "out of memory; --set" in " ".join(text(out).split())
+    assert "\n    20261129-100000-tp8-aaaa" in text(out)
 
 
 @pytest.mark.parametrize(("of_all", "said"), [(True, "no run was made from here yet"), (False, "no run of that kind")])
