@@ -13,6 +13,7 @@ import tempfile
 from typing import Any
 
 TCP_QUICKACK = getattr(socket, "TCP_QUICKACK", None)  # Linux only
+AHEAD = 65536  # bytes read at once
 LAST_WORDS = 1.0  # seconds that a command whose output has ended is given to end itself
 
 
@@ -22,12 +23,17 @@ class Wire:
     def __init__(self, address: str, port: int, timeout: float) -> None:
         self._socket = socket.create_connection((address, port), timeout)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._ahead = b""  # read from the socket already: Paramiko asks for each packet in two or three pieces
+        self._at = 0
 
     def recv(self, size: int) -> bytes:
         """Read up to `size` bytes."""
-        data = self._socket.recv(size)
-        if TCP_QUICKACK is not None:
-            self._socket.setsockopt(socket.IPPROTO_TCP, TCP_QUICKACK, 1)
+        if self._at == len(self._ahead):
+            self._ahead, self._at = self._socket.recv(AHEAD), 0
+            if TCP_QUICKACK is not None:
+                self._socket.setsockopt(socket.IPPROTO_TCP, TCP_QUICKACK, 1)
+        data = self._ahead[self._at : self._at + size]
+        self._at += len(data)
         return data
 
     def __getattr__(self, name: str) -> Any:

@@ -30,6 +30,6 @@ def test_many_hosts_that_refuse_are_each_told_in_their_own_words() -> None:
             connect.open_connection(host, timeout=2)
         return str(told.value).split(":")[0]
 
-    connect.shared_config.cache_clear()
+    connect.ssh_config.cache_clear()
     with ThreadPoolExecutor(30) as pool:
         assert list(pool.map(refused, range(120))) == [f"h{number}" for number in range(120)]

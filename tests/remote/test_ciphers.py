@@ -1,0 +1,59 @@
+"""Which cipher a connection gets, and that it goes on when its keys are exchanged anew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from roles.lab.host import LabHost
+from roles.remote import Remote
+from tests.hosts.reach import facts, inventory_host, second_sshd, shell
+
+pytestmark = pytest.mark.hosts
+
+
+def test_openssh_gives_a_cipher_that_needs_no_checksum_in_python(host: LabHost) -> None:
+    with Remote(inventory_host(host)) as remote:
+        transport = remote.connection().transport
+
+        assert (transport.local_cipher, transport.remote_cipher) == ("aes128-gcm@openssh.com",) * 2
+
+
+def test_an_sshd_without_such_a_cipher_gets_another(linked: list[LabHost], tmp_path: Path) -> None:
+    with second_sshd(linked[0], tmp_path, "Ciphers aes256-ctr") as there:
+        target = inventory_host(linked[0], **there)
+
+        with Remote(target) as remote:
+            assert remote.connection().transport.remote_cipher == "aes256-ctr"
+            assert remote.one("facts", {"workdir": target.workdir}, "facts")["hostname"] == linked[0].name
+
+
+def test_keys_are_exchanged_anew_while_a_log_is_read(linked: list[LabHost], tmp_path: Path) -> None:
+    shell(linked[0], "seq 400000 > /tmp/many")
+    with (
+        second_sshd(linked[0], tmp_path, "RekeyLimit 256K") as there,
+        Remote(inventory_host(linked[0], **there)) as one,
+    ):
+        channel = one.channel()
+        channel.exec_command("cat; cat /tmp/many")
+        for _ in range(40):
+            channel.sendall(b"x" * 32768)
+        channel.shutdown_write()
+        got = b"".join(iter(lambda: channel.recv(65536), b""))
+
+    assert got == b"x" * 32768 * 40 + b"".join(b"%d\n" % number for number in range(1, 400001))
+
+
+def test_keys_are_exchanged_anew_when_we_ask(host: LabHost) -> None:
+    target = inventory_host(host)
+    with Remote(target) as remote:
+        remote.connection().transport.renegotiate_keys()
+
+        assert remote.one("facts", {"workdir": target.workdir}, "facts")["hostname"] == host.name
+
+
+def test_facts_are_the_same_over_an_sshd_with_any_of_its_ciphers(linked: list[LabHost], tmp_path: Path) -> None:
+    for cipher in ("aes128-gcm@openssh.com", "aes256-gcm@openssh.com", "aes128-ctr"):
+        with second_sshd(linked[0], tmp_path, f"Ciphers {cipher}") as there:
+            assert facts(inventory_host(linked[0], **there))["hostname"] == linked[0].name
