@@ -115,13 +115,24 @@ def _say_error(error: Exception, text: str = "") -> None:
         print(f"allranks: {line}", file=sys.stderr)
 
 
-def plan(host: str | None, profile: str | None, overrides: Sequence[str] | None) -> Plan:
-    """The plan that these arguments mean; one that is missing is answered with what there is."""
+def plan(
+    host: str | None, profile: str | None, overrides: Sequence[str] | None, ask: str = "", *, accept_new: bool = False
+) -> Plan:
+    """The plan that these arguments mean; one that is missing is answered with what there is.
+
+    `ask`: the verb that the hosts will be asked first; they are connected to while the plan is made.
+    """
     from roles.inventory import load
-    from roles.plan import plan_for
 
     inventory = load(ROOT)
-    return plan_for(inventory.profile(profile or "", overrides or ()), inventory.hosts(host or ""))
+    read, hosts = inventory.profile(profile or "", overrides or ()), inventory.hosts(host or "")
+    if ask:
+        from roles.remote import begin
+
+        begin(hosts, ask, accept_new=accept_new)
+    from roles.plan import plan_for
+
+    return plan_for(read, hosts)
 
 
 @command(sglang="hold the flags against this SGLang release (default: the profile's `sglang`)")
@@ -154,7 +165,7 @@ def check(
     accept_new_host_key: bool = False,
 ) -> int:
     """Look at the hosts before a deploy: everything that could not work is said now. Changes nothing but by --fix."""
-    made = plan(host, profile, set)
+    made = plan(host, profile, set, "facts", accept_new=accept_new_host_key)
     from roles.server.commands import check
 
     if fix:
@@ -175,11 +186,14 @@ def diff(
     accept_new_host_key: bool = False,
 ) -> int:
     """The plan against what runs, field by field; or one profile against another."""
+    if against:
+        from roles.server.commands import diff
+
+        return diff.of_profiles(ROOT, profile or "", against, every=all, json=json)
+    made = plan(host, profile, set, "status", accept_new=accept_new_host_key)
     from roles.server.commands import diff
 
-    if against:
-        return diff.of_profiles(ROOT, profile or "", against, every=all, json=json)
-    return diff.run(plan(host, profile, set), every=all, json=json, accept_new=accept_new_host_key)
+    return diff.run(made, every=all, json=json, accept_new=accept_new_host_key)
 
 
 @command(
@@ -239,7 +253,8 @@ def deploy(
     accept_new_host_key: bool = False,
 ) -> int:
     """Start a profile on hosts and wait until every rank has answered."""
-    made = None if replicas or rolling else plan(host, profile, set)
+    alone = not (replicas or rolling)
+    made = plan(host, profile, set, "facts", accept_new=accept_new_host_key) if alone else None
     from roles.server.commands import deploy as one
     from roles.server.commands import replicas as several
     from roles.server.deploy import Options
@@ -266,18 +281,12 @@ def status(
     accept_new_host_key: bool = False,
 ) -> int:
     """What runs where: up, loading, lost or gone, rank by rank, as the hosts tell it."""
+    from roles.server.commands.find import survey
+
+    found = survey(ROOT, host, name, every=all, parallel=parallel, deadline=deadline, accept_new=accept_new_host_key)
     from roles.server.commands.status import run
 
-    return run(
-        ROOT,
-        host,
-        name,
-        every=all,
-        parallel=parallel,
-        deadline=deadline,
-        json=json,
-        accept_new=accept_new_host_key,
-    )
+    return run(found, json=json)
 
 
 @command(
@@ -317,11 +326,12 @@ def logs(
         from roles.server.commands import explain as story
 
         return story.run(ROOT, host, name, file or (), json=json, accept_new=accept_new_host_key)
+    from roles.server.commands.find import seek
+
+    sought = seek(ROOT, host, name, accept_new=accept_new_host_key, ended=True)
     from roles.server.commands.logs import run
 
-    return run(
-        ROOT, host, name, rank=rank, lines=lines, follow=follow, since=since, json=json, accept_new=accept_new_host_key
-    )
+    return run(sought, rank=rank, lines=lines, follow=follow, since=since, json=json)
 
 
 @command(keep_on_loss="when it is lost, leave what is left of it running", json="one JSON object a line")
@@ -334,9 +344,12 @@ def watch(
     accept_new_host_key: bool = False,
 ) -> int:
     """Stay with a deployment: print what changes; when it is lost say which rank, where and why, and stop the rest."""
+    from roles.server.commands.find import seek
+
+    sought = seek(ROOT, host, name, accept_new=accept_new_host_key)
     from roles.server.commands.watch import run
 
-    return run(ROOT, host, name, keep=keep_on_loss, json=json, accept_new=accept_new_host_key)
+    return run(ROOT, sought, keep=keep_on_loss, json=json)
 
 
 @command()
@@ -365,13 +378,18 @@ def teardown(
     accept_new_host_key: bool = False,
 ) -> int:
     """Stop exactly what was deployed and wait until processes, port and GPU memory are free."""
-    from roles.server.commands import teardown, teardown_all
-
     if all:
+        from roles.server.commands import teardown_all
+
         return teardown_all.run(
             ROOT, host, name, wait=wait, parallel=parallel, json=json, accept_new=accept_new_host_key
         )
-    return teardown.run(ROOT, host, name, wait=wait, json=json, accept_new=accept_new_host_key)
+    from roles.server.commands.find import seek
+
+    sought = seek(ROOT, host, name, accept_new=accept_new_host_key)
+    from roles.server.commands import teardown
+
+    return teardown.run(ROOT, sought, wait=wait, json=json, accept_new=accept_new_host_key)
 
 
 @command(

@@ -6,11 +6,12 @@ import shlex
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
-
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+from typing import TYPE_CHECKING, Any
 
 from roles.plan.argv import by_flag
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 # As limits.conf names them -> ulimit's option. Its units: KiB for sizes, else how many.
 ULIMIT = {"nofile": "n", "nproc": "u", "memlock": "l", "stack": "s", "core": "c", "as": "v", "fsize": "f"}
@@ -43,6 +44,8 @@ def render(
 
 @lru_cache(maxsize=1)
 def _template() -> Template:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # 20 ms, and most commands write no script
+
     # Not HTML: what is escaped here is escaped for the shell, by the quote filter.
     shell = Environment(
         loader=FileSystemLoader(_TEMPLATES),

@@ -18,6 +18,7 @@ from roles.inventory.errors import AllranksError, Leased, Refused, Unreachable
 from roles.onhost.pack import RUN, bringing, content_hash
 from roles.remote.connect import CONNECT_TIMEOUT, close, open_connection
 from roles.remote.frames import Frame, FrameReader
+from roles.remote.warming import AbandonedError, Warming
 
 BRING_WITHIN = 60.0  # seconds for the on-host program (75 KB) to be taken
 
@@ -31,6 +32,7 @@ class Remote:
         self._connection: fabric.Connection | None = None
         self._lock = threading.Lock()
         self._idle: paramiko.Channel | None = None  # the on-host program, waiting for a next request
+        self._warming: Warming[tuple[fabric.Connection, paramiko.Channel]] | None = None
         self.shell_noise: list[str] = []  # what the login shell printed where frames were expected
 
     def __enter__(self) -> Remote:
@@ -44,9 +46,23 @@ class Remote:
         """Whether a connection stands: it has been used, and was not closed."""
         return self._connection is not None
 
+    def warm(self, verb: str) -> Remote:
+        """Begin to connect and to start the on-host program, in a thread: the first verb finds it waiting.
+
+        `verb`: what will be asked, so that its modules are loaded there meanwhile. What goes wrong is raised at the
+        first use, as if it had come up there.
+        """
+        with self._lock:
+            if self._warming is None and self._connection is None:
+                self._warming = Warming(self.host.name, lambda: self._warmed(verb), lambda pair: close(pair[0]))
+        return self
+
     def close(self) -> None:
         """Drop the connection; what runs on the host goes on."""
+        if (warming := self._warming) is not None:
+            warming.abandon()  # first: who waits for it has the lock
         with self._lock:
+            self._warming = None
             connection, self._connection, self._idle = self._connection, None, None
         if connection is not None:
             close(connection)
@@ -54,6 +70,7 @@ class Remote:
     def connection(self) -> fabric.Connection:
         """The open connection. Raises: Unreachable."""
         with self._lock:
+            self._take_warmed()
             if self._connection is None or not self._connection.is_connected:
                 self._connection = open_connection(self.host, accept_new=self._accept_new, timeout=self._timeout)
             return self._connection
@@ -117,6 +134,7 @@ class Remote:
         40 ms. Whoever keeps the channel (a follower) has it to himself, and the next verb starts another.
         """
         with self._lock:
+            self._take_warmed()
             idle, self._idle = self._idle, None
         line = line_of(verb, request)
         if idle is not None and not idle.closed and not idle.eof_received:
@@ -124,16 +142,45 @@ class Remote:
                 idle.sendall(line)
                 return idle
         channel = self.channel()
-        # -I and -S: the program is the standard library's alone, whatever the host's environment says.
-        python = f"exec {shlex.quote(self.host.python)} -I -S -c {shlex.quote(RUN)}"
-        command = self._as_root(f"{python} {remote_path(self.program())} serve")
         try:
-            channel.exec_command(command)
+            channel.exec_command(self._serving(verb))
             channel.sendall(line)
         except (OSError, EOFError, paramiko.SSHException) as error:
             if not channel.exit_status_ready():  # an early end (no Python, no program) is told by its status
                 raise Unreachable(f"{self.host.name}: connection lost: {error or 'closed'}") from error
         return channel
+
+    def _serving(self, verb: str) -> str:
+        """The command that starts the on-host program, which loads what `verb` needs while nothing is asked yet."""
+        # -I and -S: the program is the standard library's alone, whatever the host's environment says.
+        python = f"exec {shlex.quote(self.host.python)} -I -S -c {shlex.quote(RUN)}"
+        return self._as_root(f"{python} {remote_path(self.program())} serve {verb}")
+
+    def _warmed(self, verb: str) -> tuple[fabric.Connection, paramiko.Channel]:
+        """A new connection and the program on it. Raises: Unreachable."""
+        connection = open_connection(self.host, accept_new=self._accept_new, timeout=self._timeout)
+        try:
+            channel = connection.transport.open_session(timeout=self._timeout)
+            with contextlib.suppress(paramiko.SSHException):  # ended at once: the next start says why
+                channel.exec_command(self._serving(verb))
+        except (OSError, EOFError, paramiko.SSHException) as error:
+            close(connection)
+            raise Unreachable(f"{self.host.name}: connection lost: {error or 'closed'}") from error
+        return connection, channel
+
+    def _take_warmed(self) -> None:
+        """What was begun beforehand is ours now, or its error is raised. The lock is held."""
+        if (warming := self._warming) is None:
+            return
+        try:
+            self._connection, self._idle = warming.take()
+        except AbandonedError as error:
+            raise Unreachable(f"{self.host.name}: connection lost: closed") from error
+        except KeyboardInterrupt:
+            warming.abandon()
+            raise
+        finally:
+            self._warming = None
 
     def _as_root(self, command: str) -> str:
         """The command as it is, or by sudo: `~` is root's home then, and leases are where and from where they were."""

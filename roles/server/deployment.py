@@ -8,7 +8,7 @@ from typing import Any
 from roles.check import Facts, question
 from roles.inventory.errors import AllranksError, Unreachable
 from roles.plan import NodePlan, Plan
-from roles.remote import Outcome, Remote, each
+from roles.remote import Outcome, Remote, each, reach
 from roles.server.lease import Claim, Lease
 from roles.server.run import Run
 from roles.server.standing import Standing, gather
@@ -22,7 +22,7 @@ class Deployment:
 
     def __init__(self, plan: Plan, *, accept_new: bool = False, wait: float = 0.0) -> None:
         self.plan = plan
-        self.remotes = [Remote(node.host, accept_new=accept_new) for node in plan.nodes]
+        self.remotes = [reach(node.host, accept_new=accept_new) for node in plan.nodes]
         self.lease = Lease("deploying", self.remotes, wait=wait)
 
     def __enter__(self) -> Deployment:

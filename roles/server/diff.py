@@ -8,7 +8,7 @@ from typing import Any
 from roles.check.differences import Field, argv, environment, settings
 from roles.inventory.errors import InputError
 from roles.plan import NodePlan, Plan
-from roles.remote import Remote, each
+from roles.remote import Remote, each, reach
 from roles.server import standing
 
 
@@ -30,7 +30,7 @@ class NodeDiff:
 
 def diff(plan: Plan, *, accept_new: bool = False) -> list[NodeDiff]:
     """Every node's differences. Raises: InputError when the deployment does not run; Unreachable."""
-    remotes = [Remote(node.host, accept_new=accept_new) for node in plan.nodes]
+    remotes = [reach(node.host, accept_new=accept_new) for node in plan.nodes]
     try:
         told = [outcome.unwrap() for outcome in standing.ask(remotes, health=False, ended=False)]
         pairs = list(zip(remotes, plan.nodes, told, strict=True))

@@ -8,7 +8,7 @@ from typing import Any
 
 from roles.inventory import Inventory
 from roles.inventory.errors import AllranksError, InputError
-from roles.remote import Frame, Remote, each
+from roles.remote import Frame, Remote, each, reach
 from roles.watch.case import Case
 from roles.watch.witness import Witness
 
@@ -61,7 +61,7 @@ def examine(inventory: Inventory, names: Sequence[str], *, accept_new: bool, for
         remotes = []
         for name in waiting:
             try:
-                remotes.append(Remote(inventory.host(name), accept_new=accept_new))
+                remotes.append(reach(inventory.host(name), accept_new=accept_new))
             except InputError as error:
                 rounds.silent[name] = error
                 rounds.asked.add(name)

@@ -8,7 +8,6 @@ from typing import Any
 from roles.check.finding import described
 from roles.inventory.errors import Lost, NeverUp, NotYet
 from roles.server.standing import Standing, holder_of
-from roles.watch.deaths import signal_name
 
 EXIT_CODES = {
     "up": 0,
@@ -56,6 +55,8 @@ def _judged(run: Standing, dead: list[tuple[str, dict[str, Any]]]) -> tuple[str,
     was_up = run.up is not None
     ended = "lost" if was_up else "failed"
     if crash := next(((host, s["crash"]) for host, s in summaries if s.get("crash")), None):
+        from roles.watch.deaths import signal_name  # with all the tables of logs, 25 ms
+
         host, rank = crash
         by = f"killed by {signal_name(int(rank['signal']))}, " if rank.get("signal") else ""
         who = f"{rank.get('label') or 'the main process'} on {host} died ({by}pid {rank.get('pid')})"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from roles.inventory import Host, Inventory
 from roles.inventory.errors import AllranksError, InputError
 from roles.ledger import Ledger, Record
-from roles.remote import Remote
+from roles.remote import Remote, reach
 from roles.remote.connect import CONNECT_TIMEOUT
 from roles.remote.fleet import PARALLEL
 from roles.server import standing
@@ -41,6 +41,12 @@ class Hosts:
         for remote in self.remotes.values():
             remote.close()
 
+    def warm(self) -> Hosts:
+        """Begin to connect, to no more hosts at once than when they are asked: see Remote.warm."""
+        for remote in list(self.remotes.values())[: max(1, self.parallel)]:
+            remote.warm("status")
+        return self
+
     def runs(self, *, health: bool = False, ended: bool = False) -> list[Standing]:
         """Every run on the hosts, whole: hosts that a run spans beyond the given ones are asked too."""
         asked: set[str] = set()
@@ -58,7 +64,7 @@ class Hosts:
         return standing.gather(found, asked - self.silent.keys())
 
     def _remote(self, host: Host) -> Remote:
-        return Remote(host, accept_new=self._accept_new, timeout=min(CONNECT_TIMEOUT, self._patience))
+        return reach(host, accept_new=self._accept_new, timeout=min(CONNECT_TIMEOUT, self._patience))
 
     def _add(self, names: Sequence[str]) -> None:
         for name in names:

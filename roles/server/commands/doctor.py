@@ -7,11 +7,9 @@ from pathlib import Path
 from roles.inventory import load
 from roles.inventory.errors import Lost, NeverUp, NotYet, Unreachable
 from roles.ledger import Ledger
-from roles.server.doctor import examine
+from roles.remote import begin
+from roles.server.commands.find import choose
 from roles.server.target import meant
-from roles.view.console import choose, console, print_json
-from roles.view.doctor import render
-from roles.watch.doctor import diagnose
 
 EXIT_CODES = {
     "up": 0,
@@ -27,6 +25,12 @@ def run(root: Path, host: str | None, name: str | None, *, json: bool, accept_ne
     """Examine a deployment, or whatever runs on the hosts; ends with the worst state's code. Nothing is changed."""
     inventory = load(root)
     looked_at, name = meant(inventory, Ledger(root), host, name, choose)
+    begin(looked_at, "look", accept_new=accept_new)
+    from roles.server.doctor import examine  # while they are connected to
+    from roles.view.console import console, print_json
+    from roles.view.doctor import render
+    from roles.watch.doctor import diagnose
+
     names = [host.name for host in looked_at]
     rounds = examine(inventory, names, accept_new=accept_new, foreign=host is not None)
     told = [diagnose(case) for case in rounds.cases(name)]

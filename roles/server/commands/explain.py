@@ -12,7 +12,7 @@ from typing import BinaryIO, cast
 
 from roles.inventory.errors import InputError
 from roles.remote import Remote, each
-from roles.server.commands.find import find
+from roles.server.commands.find import seek
 from roles.view.console import console, print_json
 from roles.view.explain import render
 from roles.watch.condense import Condensed, condense
@@ -58,7 +58,8 @@ def _pieces(file: str) -> Iterator[str]:
 
 
 def _deployed(root: Path, host: str | None, name: str | None, *, accept_new: bool) -> tuple[Explanation, list[str]]:
-    hosts, found = find(root, host, name, accept_new=accept_new, ended=True)
+    sought = seek(root, host, name, accept_new=accept_new, ended=True)
+    hosts, found = sought.hosts, sought.run()
 
     def log(node: tuple[int, Remote]) -> Condensed:
         workdir = node[1].host.workdir

@@ -4,38 +4,26 @@ from __future__ import annotations
 
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
 from roles.inventory import Rank
 from roles.inventory.errors import InputError
 from roles.server import logs as log_story
-from roles.server.commands.find import find
+from roles.server.commands.find import Sought
 from roles.server.since import since_epoch
 from roles.server.standing import Standing
 from roles.view.console import console
 from roles.view.logs import LogPrinter
 
 
-def run(
-    root: Path,
-    host: str | None,
-    name: str | None,
-    *,
-    rank: str | None,
-    lines: int,
-    follow: bool,
-    since: str | None,
-    json: bool,
-    accept_new: bool,
-) -> int:
+def run(sought: Sought, *, rank: str | None, lines: int, follow: bool, since: str | None, json: bool) -> int:
     """Print the merged logs; with `follow` go on until Ctrl-C (0) or the server's end (0)."""
     wanted = Rank.parse(rank) if rank else None
     if lines < 0:
         raise InputError(f"--lines {lines}: must be 0 (all) or more")
     after = since_epoch(since, time.time()) if since else None
-    hosts, found = find(root, host, name, accept_new=accept_new, ended=True)
-    with hosts:
+    with sought.hosts as hosts:
+        found = sought.run()
         labels = {Rank.parse(entry["label"]): entry["label"] for entry in _ranks(found)}
         if wanted is not None and wanted not in labels:
             raise InputError(f"{found.deployment} has no rank {rank}", do=f"its ranks: {', '.join(labels.values())}")

@@ -13,6 +13,7 @@ from roles.inventory.endpoint import url
 from roles.inventory.errors import InputError, NoHost, SomeHosts
 from roles.ledger import Ledger
 from roles.plan import Plan
+from roles.remote import begin
 from roles.server.commands.routers import routers_of
 from roles.server.deploy import Options
 from roles.server.replicas import Replica, Rollout, plans_for, roll_out
@@ -51,7 +52,9 @@ def rollout(several: bool, batch: int, max_failures: int, rolling: bool, paralle
 def run(root: Path, host: str | None, profile: str | None, options: Options, rollout: Rollout, *, json: bool) -> int:
     """Roll out, and end with 0 (all are up), 10 (some are) or 11 (none is)."""
     inventory = load(root)
-    plans = plans_for(inventory.profile(profile or "", options.overrides), inventory.hosts(host or ""))
+    read, hosts = inventory.profile(profile or "", options.overrides), inventory.hosts(host or "")
+    begin(hosts[: rollout.batch or None], "facts", accept_new=options.accept_new, parallel=rollout.parallel)
+    plans = plans_for(read, hosts)
     options = replace(options, routers=routers_of(root, accept_new=options.accept_new))
     rows = Rows([plan.name for plan in plans])
     try:

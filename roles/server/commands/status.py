@@ -3,48 +3,34 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
-from roles.inventory import Inventory, load
-from roles.ledger import Ledger
+from roles.inventory import Inventory
+from roles.server.commands.find import Surveyed
 from roles.server.router import url_of_run
 from roles.server.standing import Standing, port_of
 from roles.server.state import State, state_of
-from roles.server.target import Hosts, all_meant, distinct
 from roles.view.console import console, print_json
 from roles.view.status import Row, render
 
 
-def run(
-    root: Path,
-    host: str | None,
-    name: str | None,
-    *,
-    every: bool,
-    parallel: int,
-    deadline: float,
-    json: bool,
-    accept_new: bool,
-) -> int:
+def run(found: Surveyed, *, json: bool) -> int:
     """Every deployment on the hosts; ends with the worst state's exit code, 4 when a host did not answer."""
-    inventory = load(root)
-    looked_at, names = (distinct(inventory), []) if every else all_meant(inventory, Ledger(root), host, name)
-    patience = deadline or None
-    with Hosts(inventory, looked_at, accept_new=accept_new, parallel=parallel, deadline=patience) as hosts:
-        runs = [run for run in hosts.runs(health=True) if not names or _is_one(run, names)]
+    with found.hosts as hosts:
+        runs = [run for run in hosts.runs(health=True) if not found.names or _is_one(run, found.names)]
     states = [state_of(run) for run in runs]
     silent = {host: str(error) for host, error in hosts.silent.items()}
-    rows = [_row(run, state, inventory) for run, state in zip(runs, states, strict=True)]
+    rows = [_row(run, state, found.inventory) for run, state in zip(runs, states, strict=True)]
     if json:
         print_json({"deployments": [row.as_dict() for row in rows], "silent": silent})
     else:
-        render(console(), rows, silent, [host.name for host in looked_at], time.time())
+        render(console(), rows, silent, [host.name for host in found.looked_at], time.time())
     worst = max((state.exit_code for state in states), default=0)
     return worst or (max(error.exit_code for error in hosts.silent.values()) if hosts.silent else 0)
 
 
-def _is_one(run: Standing, names: list[str]) -> bool:
+def _is_one(run: Standing, names: Sequence[str]) -> bool:
     return any(name == run.deployment or run.run.startswith(name) for name in names)
 
 

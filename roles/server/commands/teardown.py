@@ -6,16 +6,16 @@ from pathlib import Path
 
 from roles.inventory.errors import AllranksError
 from roles.ledger import Ledger
-from roles.server.commands.find import find
+from roles.server.commands.find import Sought
 from roles.server.commands.routers import leave_routers
 from roles.server.teardown import teardown as take_down
 from roles.view import report as words
 from roles.view.console import console, print_json
 
 
-def run(root: Path, host: str | None, name: str | None, *, wait: float, json: bool, accept_new: bool) -> int:
+def run(root: Path, sought: Sought, *, wait: float, json: bool, accept_new: bool) -> int:
     """Stop one deployment; 0 when nothing of it is left anywhere."""
-    hosts, found = find(root, host, name, accept_new=accept_new)
+    hosts, found = sought.hosts, sought.run()
     leave_routers(root, [found], accept_new=accept_new)
     with hosts, words.Stopping(quiet=json) as progress:
         done = take_down(hosts, found, Ledger(root), progress.say, wait=wait)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from roles.inventory.errors import AllranksError, InputError, Lost, NeverUp
 from roles.ledger import Ledger
-from roles.server.commands.find import find
+from roles.server.commands.find import Sought
 from roles.server.learned import blamed
 from roles.server.standing import Standing
 from roles.server.state import State, state_of
@@ -21,9 +21,9 @@ from roles.view.watching import Changes
 from roles.watch import Verdict
 
 
-def run(root: Path, host: str | None, name: str | None, *, keep: bool, json: bool, accept_new: bool) -> int:
+def run(root: Path, sought: Sought, *, keep: bool, json: bool) -> int:
     """Watch until it is lost: 6 (5 when it never was up). Ctrl-C: 130, and the server goes on."""
-    hosts, found = find(root, host, name, accept_new=accept_new)
+    hosts, found = sought.hosts, sought.run()
     ledger, screen = Ledger(root), Changes(found.deployment, as_json=json)
     with hosts:
         try:
