@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from roles.ledger.record import ENDED_WELL, Record, from_json
+from roles.ledger.record import ENDED_WELL, NEVER_BEGAN, Record, from_json
 from roles.ledger.whole import write_whole
 
 
@@ -76,6 +76,9 @@ class Ledger:
         return [*self.newest_first()][::-1]
 
     def open_deployments(self) -> list[Record]:
-        """The newest run of each deployment made from here, where it was not stopped or refused; oldest first."""
-        newest = {record.deployment: record for record in self.all()}
+        """The newest run of each deployment made from here, where it was not stopped; oldest first.
+
+        One that never began (refused, unreachable) hides none that was there before it.
+        """
+        newest = {record.deployment: record for record in self.all() if record.result not in NEVER_BEGAN}
         return sorted((record for record in newest.values() if record.open), key=lambda record: record.run)

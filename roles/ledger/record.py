@@ -10,6 +10,7 @@ RESULTS = (
     *("up", "stopped", "failed", "lost", "foreign", "different", "stalled"),
     *("refused", "unreachable", "loading", "detached"),
 )
+NEVER_BEGAN = ("refused", "unreachable")
 ENDED_WELL = ("loading", "up", "detached")  # what a stop on request turns into `stopped`; a failure stays one
 
 
@@ -46,7 +47,7 @@ class Record:
     @property
     def open(self) -> bool:
         """Whether something of it may still be on its hosts."""
-        return self.stopped is None and self.result not in ("stopped", "refused", "unreachable")
+        return self.stopped is None and self.result not in ("stopped", *NEVER_BEGAN)
 
     @property
     def came_up(self) -> bool:

@@ -151,7 +151,7 @@ def _confirmed(
     try:
         verdict = confirmation.wait()
     except (KeyboardInterrupt, NotYet) as error:  # NotYet: the observer has waited as long as it was told to
-        ledger.close(run.id, "detached", f"left loading ({error or 'Ctrl-C'})", time.time())
+        ledger.close(run.id, "detached", f"left loading ({str(error) or 'Ctrl-C'})", time.time())
         raise
     left: list[str] = []
     ours = deployment.lease.ours  # else somebody else's run was only watched: theirs to clean up

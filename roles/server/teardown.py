@@ -44,10 +44,15 @@ def all_of(hosts: Hosts, named: Sequence[str]) -> list[Standing]:
     Raises: InputError when one of them also runs on a host that was not named: it would be stopped there too.
     """
     runs = [run for run in hosts.runs() if not run.head.get("stopped")]
-    beyond = [(run, sorted(set(run.hosts) - set(named))) for run in runs]
+    beyond = [(run, _beyond(run, named)) for run in runs]
     if wide := [f"{run.deployment} also runs on {', '.join(others)}" for run, others in beyond if others]:
         raise InputError("; ".join(wide), do="name those hosts too, or tear it down by --name")
     return runs
+
+
+def _beyond(run: Standing, named: Sequence[str]) -> list[str]:
+    """Hosts of the run that are none of these. A node is where it was found: its host may have several names."""
+    return [host for node, host in enumerate(run.hosts) if run.nodes.get(node, (host,))[0] not in named]
 
 
 def teardown_all(

@@ -94,6 +94,7 @@ def test_ctrl_c_leaves_the_server_and_a_second_deploy_goes_on_with_it(
     assert seen.mains(host) == [main]
     status = clone.inv("status", "--json")
     assert (status.code, status.json["deployments"][0]["state"]) == (7, "loading")
+    assert "left loading (Ctrl-C)" in clone.ok("history").out
 
     colleague = new_clone("colleague").hosts(hosts).profile("small", port, environment=environment)
     second = colleague.start(*SMALL, "--json")

@@ -147,6 +147,14 @@ def test_all_of_a_group_is_torn_down_and_whoever_did_not_answer_is_told(replica:
     assert "nothing of ours runs" in replica.ok("teardown", "--host", ALL, "--all").out
 
 
+def test_a_host_with_two_names_is_one_to_a_teardown_of_everything(replica: Clone) -> None:
+    replica.ok("deploy", "--host", "lab", "--profile", "one", timeout=120)
+
+    done = replica.ok("teardown", "--host", "lab1", "--all", "--json")
+
+    assert [(row["deployment"], row["outcome"]) for row in done.json["deployments"]] == [("one@lab", "stopped")]
+
+
 def test_everything_is_torn_down_only_where_the_hosts_are_named_and_no_deployment_reaches_further(
     replica: Clone, port: int
 ) -> None:

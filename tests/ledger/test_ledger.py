@@ -4,6 +4,8 @@ import json
 from dataclasses import asdict, replace
 from pathlib import Path
 
+import pytest
+
 from roles.ledger import Ledger, Record
 
 RECORD = Record(
@@ -32,6 +34,15 @@ def test_open_deployments_are_the_newest_run_of_each_that_was_not_stopped(tmp_pa
     ledger.write(replace(RECORD, run="20261129-120000-tp4-cccc", deployment="tp4@gpu"))
 
     assert [record.deployment for record in ledger.open_deployments()] == ["tp4@gpu"]
+
+
+@pytest.mark.parametrize("result", ["refused", "unreachable"])
+def test_a_deploy_that_never_began_hides_none_that_runs(tmp_path: Path, result: str) -> None:
+    ledger = Ledger(tmp_path)
+    ledger.write(RECORD)
+    ledger.write(replace(RECORD, run="20261129-110000-tp8-bbbb", result=result))
+
+    assert ledger.open_deployments() == [RECORD]
 
 
 def test_deployments_end_with_the_hosts_that_they_were_on(tmp_path: Path) -> None:
