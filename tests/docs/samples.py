@@ -9,6 +9,7 @@ from tests.docs.pages import PAGES, blocks
 CHANGING = (
     (r"\d{8}-\d{6}-[\w-]+", "RUN"),
     (r"by \S+@\S+\)", "by WHO)"),
+    (r"/\S+/runs/", "runs/"),
     (r"'.*' in ", "TEXT in "),
     (r"\d[\d,.:]*", "N"),
     (r"N min N s", "N s"),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable
 
 import pytest
 
 from roles.lab.host import LabHost
 from tests.docs.samples import not_printed, not_shown, samples
-from tests.hosts.clone import Clone
+from tests.hosts.clone import INV, REPOSITORY, Clone
 
 DEPLOY = "inv deploy --host lab --profile tiny-tp2pp2"
 OTHER = "inv deploy --host lab --profile tiny-tp1 --set port=31010"
@@ -30,3 +31,12 @@ def test_what_a_page_shows_of_a_command_is_what_it_prints(
         assert (command, not_printed(lines, said), not_shown(lines, said)) == (command, [], [])
     asked, _, over, _ = stopped  # whether it is seen to wait, and with which status a server ends, is another each time
     assert not_printed([asked, over], clone.ok("teardown").said) == []
+
+
+def test_what_a_page_shows_of_a_log_file_is_what_is_printed() -> None:
+    command = "inv logs --file tests/logs/cpu-0.5.23-tp2pp2-rank-killed-up.log"
+    done = subprocess.run([INV, *command.split()[1:]], cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    said = done.stdout.replace(str(REPOSITORY), "/home/ada/allranks")
+
+    ((_, lines),) = samples(command)
+    assert (not_printed(lines, said), not_shown(lines, said)) == ([], [])
