@@ -6,3 +6,7 @@ to the host, and it is run once per verb; nothing of it stays behind there but t
 A deploy starts it on every host, so what it loads is looked at. Types stand under `if TYPE_CHECKING:` and tuples with
 names are classes with slots, since typing takes 2 ms; a pattern is a text, compiled by the first that needs it.
 """
+
+from .compiled import use
+
+use(__name__, __path__[0])

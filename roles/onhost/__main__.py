@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import sys
 
@@ -30,6 +31,9 @@ BESIDE = {"facts": ["look"]}  # modules that a verb loads itself when it is aske
 def carry_out(verb: str, request: Request, frames: Frames, lines: Lines) -> None:
     """Do it. Each verb's modules are imported only when they are needed: a start must be quick."""
     work = getattr(_module(MODULES.get(verb, verb)), verb)
+    if not gc.isenabled():
+        gc.freeze()  # what is loaded until now stays for good
+        gc.enable()
     if verb == "follow":  # says its own end
         work(request, frames, lines)
         return

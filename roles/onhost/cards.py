@@ -6,6 +6,7 @@ import os
 import re
 
 from . import gpu, proc, sockets
+from .packages import listing
 from .virtual import virtualization
 
 TYPE_CHECKING = False
@@ -36,7 +37,8 @@ class Cards:
         """Everything; `runs`: to tell our own processes from others'."""
         rows, _ = gpu.answer(self._details) if self._details else ([], None)
         nodes = devices()
-        found = re.search(CUDA, _text(self._banner))
+        banner = _text(self._banner)
+        found = re.search(CUDA, banner) if banner else None
         return {
             "details": [_detail(row) for row in rows if len(row) == len(FIELDS)],
             "cuda": found.group(1) if found else None,
@@ -45,7 +47,7 @@ class Cards:
             "openers": openers(runs) if nodes else [],
             "nodes": nodes,
             "virtualization": virtualization(),
-            "iommu": bool(_listing("/sys/class/iommu")),
+            "iommu": bool(listing("/sys/class/iommu")),
             "numa": numa(),
         }
 
@@ -110,15 +112,13 @@ def _open(pid: int) -> List[str]:
 
 def devices() -> List[int]:
     """The GPUs whose device this host has: in a container only those that were passed in."""
-    found = (re.fullmatch(r"nvidia(\d+)", name) for name in _listing("/dev"))
-    return sorted(int(match.group(1)) for match in found if match)
+    return _numbers("/dev", "nvidia")
 
 
-def _listing(path: str) -> List[str]:
-    try:
-        return os.listdir(path)
-    except OSError:
-        return []
+def _numbers(folder: str, word: str) -> List[int]:
+    """Those that follow this word in the names there."""
+    ends = [name[len(word) :] for name in listing(folder) if name.startswith(word)]
+    return sorted(int(end) for end in ends if end.isdigit())
 
 
 def _numa(bus: str) -> Optional[int]:
@@ -130,8 +130,8 @@ def _numa(bus: str) -> Optional[int]:
 
 def numa() -> Dict[str, str]:
     """NUMA node -> its CPU cores."""
-    nodes = [name for name in _listing("/sys/devices/system/node") if re.fullmatch(r"node\d+", name)]
+    place = "/sys/devices/system/node"
     return {
-        name[4:]: (proc.read(f"/sys/devices/system/node/{name}/cpulist") or b"").decode().strip()
-        for name in sorted(nodes, key=lambda each: int(each[4:]))
+        str(number): (proc.read(f"{place}/node{number}/cpulist") or b"").decode().strip()
+        for number in _numbers(place, "node")
     }

@@ -47,7 +47,7 @@ def facts(request: Request, frames: Frames) -> None:
         models={path: os.path.exists(os.path.expanduser(path)) for path in request.many("models", str)},
         disk_free_mib=_free(home.path),
         shm_free_mib=_free("/dev/shm"),
-        mem_available_mib=_memory(),
+        mem_available_mib=proc.memory(b"MemAvailable:"),
         bash=bool(which("bash") or os.path.exists("/bin/bash")),
         kill_user_processes=kills_user_processes(int(os.environ.get("SUDO_UID") or uid)),  # the login's, not root's
         runs=runs,
@@ -135,11 +135,6 @@ def _free(path: str) -> Optional[int]:
     except OSError:
         return None
     return seen.f_bavail * seen.f_frsize >> 20
-
-
-def _memory() -> Optional[int]:
-    _, _, rest = (proc.read("/proc/meminfo") or b"").partition(b"MemAvailable:")
-    return int(rest.split()[0]) >> 10 if rest else None  # from kB
 
 
 def kills_user_processes(uid: int) -> Optional[bool]:

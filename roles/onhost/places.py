@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import resource
 
 from . import proc
@@ -66,12 +65,9 @@ def _raisable(number: int, soft: int, hard: int) -> bool:
 
 def memory() -> Json:
     """MiB: the machine's, and what the control group leaves of it (a container's limit)."""
-    text = (proc.read("/proc/meminfo") or b"").decode("ascii", "replace")
-    rows = re.findall(r"^(MemTotal|MemAvailable):\s*(\d+) kB", text, re.M)
-    found = {name: int(kib) >> 10 for name, kib in rows}
     return {
-        "total_mib": found.get("MemTotal"),
-        "available_mib": found.get("MemAvailable"),
+        "total_mib": proc.memory(b"MemTotal:"),
+        "available_mib": proc.memory(b"MemAvailable:"),
         "group_left_mib": _group_left(),
         "pids_left": _pids_left(),
     }

@@ -112,6 +112,8 @@ def _log_end(run: Run) -> str:
 
 def _said(text: str, ranks: List[Json]) -> List[Json]:
     """The crashes that main itself wrote into the log, of recorded processes."""
+    if not ranks or " crashed with exit code " not in text:
+        return []
     by_pid = {entry["pid"]: entry for entry in ranks}
     found = [(by_pid.get(int(line.group(2))), line.group(3)) for line in re.finditer(CRASHED, text)]
     return [dict(entry, why=f"exit code {code}") for entry, code in found if entry]

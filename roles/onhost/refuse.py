@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from . import proc, sockets
+from . import sockets
 from .over import standing
 from .problems import HostError
 from .session import Session
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 def refuse(home: Home, wanted: Json) -> None:
     """Name whoever has what this run needs. Raises: HostError."""
-    stats, sessions = proc.scan(), {}
+    sessions = {}
     for other in standing(home):
         if not other.state:
             continue
         session = Session(other)
-        session.look(stats=stats)
+        session.look()
         if session.alive():
             sessions[session.number] = other
             _refuse_run(other, _in_common(other.state, wanted))

@@ -25,7 +25,7 @@ def running(request: Request, frames: Frames) -> None:
     """Answer with one frame; `settings` is None with an error where the server does not answer."""
     run = Home(request.text("workdir")).run(request.text("run"))
     session = Session(run)
-    session.look(stats=proc.scan())
+    session.look()
     main = session.main()
     if main is None:
         raise HostError("missing", f"the server of run {run.id} does not run any more", "see inv status")

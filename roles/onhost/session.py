@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import os
 import re
-import time
 
 from . import proc
 from .state import Run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
+    from typing import Any, Dict, List, Optional, Sequence, Tuple
 
     from .state import Json
 
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 # What a launch script may run beside the server; none of these is ever "the server".
 SHELL_TOOLS = {"cat", "chmod", "cp", "date", "env", "ln", "ls", "mkdir", "mv", "rm", "sed", "sync", "touch"}
 SERVER = r"\bsglang(?:\.|$| serve\b)"
-FOREIGN_EVERY = 10.0  # seconds between looks at processes that were seen not to be of the session
 
 
 class Process:
@@ -57,8 +55,6 @@ class Session:
         self.recorded = run.read("ranks.json")
         self.processes: List[Process] = []
         self._titles: Dict[Key, str] = {}
-        self._foreign: Set[int] = set()
-        self._scanned = 0.0
         for entry in self.known():
             self._titles[(entry["pid"], entry["start"])] = entry["title"]
 
@@ -72,29 +68,20 @@ class Session:
         main = self.recorded.get("main")
         return ([main] if main else []) + list(self.recorded.get("ranks", ()))
 
-    def look(self, everywhere: bool = True, stats: Optional[Sequence[proc.Stat]] = None) -> List[Process]:
-        """The run's processes now, zombies too. `everywhere`: also find new ones; `stats`: a scan made already."""
+    def look(self, everywhere: bool = True) -> List[Process]:
+        """The run's processes now, zombies too. `everywhere`: also find new ones."""
         if self.rebooted:
             return []
-        if stats is None:
-            stats = self._scan() if everywhere else proc.scan(p.stat.pid for p in self.processes)
-        ours = [s for s in stats if s.session == self.number]
+        if everywhere:
+            ours = proc.members(self.number)
+        else:
+            ours = [s for s in proc.scan(p.stat.pid for p in self.processes) if s.session == self.number]
         self.processes = [Process(s, self._title(s, everywhere)) for s in ours] if self._is_ours(ours) else []
         return self.processes
 
     def alive(self) -> List[Process]:
         """Those of the last look that are not zombies."""
         return [p for p in self.processes if not p.stat.dead]
-
-    def _scan(self) -> List[proc.Stat]:
-        """All of /proc, but what was seen to be foreign is looked at again only now and then."""
-        now, there = time.monotonic(), proc.pids()
-        if now - self._scanned > FOREIGN_EVERY:
-            self._scanned, self._foreign = now, set()
-        self._foreign.intersection_update(there)  # a number that was free meanwhile may be ours next
-        stats = proc.scan(pid for pid in there if pid not in self._foreign)
-        self._foreign.update(s.pid for s in stats if s.session != self.number)
-        return stats
 
     def _is_ours(self, members: Sequence[proc.Stat]) -> bool:
         """Is the session of this number still the one that start made?

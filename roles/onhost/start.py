@@ -39,7 +39,7 @@ def start(request: Request, frames: Frames) -> None:
         refuse(home, wanted)
         os.makedirs(run.folder, mode=0o700, exist_ok=True)
         write(run.path("launch.sh"), script, 0o700)
-        write(run.path("secrets.env"), secrets)
+        write(run.path("secrets.env"), secrets, lasting=bool(secrets))
         run.write("plan.json", request.maybe("plan", dict) or {})
         kept = _link(request.maybe("log_link", str), run.log)
         _launch(run, wanted)

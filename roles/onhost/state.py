@@ -78,14 +78,14 @@ class Run:
             return {}
         return found if isinstance(found, dict) else {}
 
-    def write(self, name: str, content: Json) -> None:
-        """Write a JSON file of the run."""
-        write(self.path(name), (json.dumps(content, indent=1) + "\n").encode())
+    def write(self, name: str, content: Json, lasting: bool = False) -> None:
+        """Write a JSON file of the run. But for its state none matters after a loss of power, which ends the run."""
+        write(self.path(name), (json.dumps(content, indent=1) + "\n").encode(), lasting=lasting)
 
     def add(self, **more: Any) -> None:
         """Add to state.json."""
         self.state.update(more)
-        self.write("state.json", self.state)
+        self.write("state.json", self.state, lasting=True)
 
     def exit_code(self) -> Optional[int]:
         """What the launch script wrote as the server's exit status, or None: not yet, it may be empty for a moment."""

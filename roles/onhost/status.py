@@ -6,7 +6,7 @@ import contextlib
 import os
 import threading
 
-from . import gpu, proc, sockets
+from . import gpu, sockets
 from .frames import Frames
 from .over import standing
 from .problems import HostError
@@ -17,19 +17,19 @@ from .state import Home, Run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, List, Optional, Sequence
+    from typing import Any, Dict, List, Optional
 
     from .state import Json
 
 TOLD = ("run", "deployment", "profile", "plan_hash", "node", "nnodes", "hosts", "who", "from", "started", "stopped")
 
 
-def summary(run: Run, stats: Sequence[proc.Stat]) -> Json:
-    """One run in a frame's fields. `stats`: a scan of /proc, made once for all runs."""
+def summary(run: Run) -> Json:
+    """One run in a frame's fields."""
     if not run.state:
         return {"run": run.id, "deployment": "?", "profile": "?", "damaged": True, "alive": False, "procs": []}
     session = Session(run)
-    session.look(stats=stats)
+    session.look()
     if not run.state.get("stopped"):
         with contextlib.suppress(OSError):
             note(session)
@@ -67,9 +67,8 @@ def _port(port: Optional[int], session: Session) -> Optional[Json]:
 
 def summaries(home: Home, everything: bool = False, only: Optional[str] = None) -> List[Json]:
     """All runs not stopped (or all, or this one), oldest first."""
-    stats = proc.scan()
     runs = [home.run(only)] if only else home.runs() if everything else standing(home)
-    return [summary(run, stats) for run in runs]
+    return [summary(run) for run in runs]
 
 
 def status(request: Request, frames: Frames) -> None:

@@ -1,4 +1,4 @@
-"""The packed program -> a folder beside it, once per host: from there Python keeps what it has compiled.
+"""The packed program -> a folder beside it, once per host: from there it need not be compiled again.
 
 A start costs half as much then (20 ms less of each host's CPU), and nothing else depends on it: where the folder cannot
 be written the program runs from its file as before.
@@ -12,6 +12,8 @@ import shutil
 import time
 import zipfile
 
+from .compiled import keep
+
 KEPT = 30 * 86400.0  # seconds that programs of other versions are kept after their last change
 
 
@@ -21,6 +23,7 @@ def unpack(archive: str, folder: str) -> None:
     try:
         with zipfile.ZipFile(archive) as packed:
             packed.extractall(part)
+        keep(os.path.join(part, "onhost"), os.path.join(folder, "onhost"))
         os.mkdir(os.path.join(part, "onhost", "__pycache__"))  # made by Python itself others could look into it
         os.rename(part, folder)
         _forget_old(archive)

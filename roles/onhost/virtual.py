@@ -25,7 +25,7 @@ def virtualization() -> str:
         return "container"
     if os.path.exists("/.dockerenv") and not is_first_pid_namespace():  # a VM may have a container's image for its disk
         return "container"
-    if b"hypervisor" in (proc.read("/proc/cpuinfo") or b"")[:8192]:
+    if b"hypervisor" in (proc.read("/proc/cpuinfo", whole=False) or b""):
         vendor = (proc.read("/sys/class/dmi/id/sys_vendor") or b"").decode("utf-8", "replace").strip()
         return "vm" + (f" ({vendor})" if vendor else "")
     return "none"

@@ -84,21 +84,21 @@ def look(request: Request, frames: Frames) -> None:
 
 
 def _found(home: Home, request: Request) -> List[Found]:
-    stats = proc.scan()
+    stats = proc.scan()  # first: whatever is forked later is of a run's session then, and not a stranger
     only = request.maybe("run", str) and request.run_id()
     runs = [home.run(only)] if only else standing(home)
-    found = [_of_run(run, stats) for run in runs]
+    found = [_of_run(run) for run in runs]
     if not request.flag("foreign", True):
         return found
-    every = found if not only else [_of_run(run, stats) for run in home.runs() if not run.state.get("stopped")]
+    every = found if not only else [_of_run(run) for run in home.runs() if not run.state.get("stopped")]
     ours = {pid for each in every for pid in each.pids}
     return found + [_of_stranger(server) for server in servers(stats, ours)]
 
 
-def _of_run(run: Run, stats: List[proc.Stat]) -> Found:
-    told = summary(run, stats)
+def _of_run(run: Run) -> Found:
+    told = summary(run)
     session = Session(run) if run.state else None
-    seen = session.look(stats=stats) if session else []
+    seen = session.look() if session else []
     found = Found(dict(told, ours=True), [p.stat.pid for p in seen], run.log)
     found.titles = {p.stat.pid: p.title for p in seen}
     alive = [p.stat.pid for p in seen if not p.stat.dead]

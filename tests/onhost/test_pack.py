@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import io
 import json
+import stat
 import subprocess
 import sys
 import zipfile
@@ -43,8 +44,37 @@ def test_it_unpacks_itself_once_and_runs_from_there(program: Path) -> None:
     assert [json.loads(line)["f"] for line in first.stdout.splitlines()] == ["hello", "end"]
     assert [json.loads(line)["f"] for line in second.stdout.splitlines()] == ["hello", "end"]
     folder = copy.with_name("onhost-0.pyz.d")
-    assert (folder / "onhost/status.py").exists() and list(folder.glob("onhost/__pycache__/status.*"))
+    assert (folder / "onhost/status.py").exists() and list(folder.glob("onhost/compiled.*"))
+    assert not list(folder.glob("onhost/__pycache__/[!_c]*"))  # all is compiled once, the first time too
     assert not list(program.parent.glob("*.part"))
+
+
+def statuses(python: str, program: Path) -> list[str]:
+    """The frames of a `status` of the unpacked program."""
+    command = [python, "-I", "-S", "-c", packing.RUN, str(program), "status"]
+    request = json.dumps({"workdir": str(program.parent / "nothing")}) + "\n"
+    done = subprocess.run(command, input=request, capture_output=True, text=True, check=False)
+    return [json.loads(line)["f"] for line in done.stdout.splitlines()]
+
+
+def test_its_modules_come_from_one_file_or_where_that_is_no_good_from_their_folder(
+    python: str, program: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "onhost-3.pyz"
+    copy.write_bytes(program.read_bytes())
+    assert statuses(python, copy) == ["hello", "end"]
+    (compiled,) = tmp_path.glob("onhost-3.pyz.d/onhost/compiled.*-*")
+    status, whole = compiled.with_name("status.py"), compiled.read_bytes()
+    source = status.read_text()
+    status.write_text("raise SystemExit('this is not what was compiled')")
+    assert statuses(python, copy) == ["hello", "end"]
+
+    status.write_text(source)
+    for damaged in (b"", whole[:1000], whole.replace(b"3.", b"4.", 1), b"x" + whole):
+        compiled.write_bytes(damaged)
+        assert statuses(python, copy) == ["hello", "end"]
+    assert list(status.parent.glob("__pycache__/status.*"))  # from there by now
+    assert stat.S_IMODE(compiled.stat().st_mode) == 0o600
 
 
 def test_where_nothing_can_be_written_it_runs_all_the_same(program: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -22,6 +23,26 @@ def test_a_process_is_known_by_its_start() -> None:
         process.kill()
         eventually(lambda: (zombie := proc.stat(process.pid)) and zombie.dead)  # not waited for yet
     assert proc.stat(process.pid) is None
+
+
+def test_a_sessions_members_are_its_processes_and_zombies_and_nobody_else() -> None:
+    script = "sleep 60 & sh -c 'sleep 60; :' & echo; read x"
+    with (
+        subprocess.Popen(["sleep", "60"]) as stranger,
+        subprocess.Popen(["sh", "-c", script], stdin=-1, stdout=-1, start_new_session=True) as leader,
+    ):
+        assert leader.stdout
+        leader.stdout.readline()
+        names = ["sh", "sh", "sleep", "sleep"]
+        eventually(lambda: sorted(each.comm for each in proc.members(leader.pid)) == names)
+        found = proc.members(leader.pid)
+        assert {each.session for each in found} == {leader.pid} and stranger.pid not in {each.pid for each in found}
+        for process in found:
+            os.kill(process.pid, signal.SIGKILL)
+        left = eventually(lambda: len(now := proc.members(leader.pid)) == 1 and now[0].dead and now)
+        assert left[0].pid == leader.pid  # not waited for yet
+        stranger.kill()
+    assert proc.members(leader.pid) == []
 
 
 def test_a_name_with_blanks_and_brackets_confuses_nobody() -> None:
