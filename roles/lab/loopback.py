@@ -93,7 +93,9 @@ class LoopbackHost(LabHost):
         pid_file = self.home / "sshd.pid"
         if done.returncode or not wait_until(lambda: pid_file.exists() and pid_file.read_text() != "", 5):
             log = (self.home / "sshd.log").read_text()[-300:].strip()
-            raise AllranksError(f"{self.name}: sshd does not start: {done.stderr.strip() or log}")
+            said = done.stderr.strip() or log
+            do = "as root: mkdir -p /run/sshd" if "privilege separation directory" in said else ""
+            raise AllranksError(f"{self.name}: sshd does not start: {said}", do=do)
         self.remember(int(pid_file.read_text()))
 
     def exec(self, argv: Sequence[str], *, text: str | None = None) -> subprocess.CompletedProcess[str]:

@@ -39,7 +39,8 @@ def install(venv: Path, *arguments: str) -> None:
 def words(line: str) -> str | None:
     """What a line of pip's says is being done, None when it says nothing new."""
     if line.startswith("Installing collected packages"):
-        return f"unpacking {line.count(',') + 1} packages"
+        several = line.count(",") + 1
+        return f"unpacking {several} package{'s' * (several > 1)}"
     found = WORDS.match(line.strip())
     if not found:
         return None

@@ -206,3 +206,13 @@ except roles.lab.verbs.InputError as error:
     said = subprocess.check_output([sys.executable, "-c", program], text=True, cwd=CLONE)
     assert said.startswith("the lab needs sshd, which is not on this machine; as root: ")
     assert "install openssh-server" in said
+
+
+def test_an_sshd_that_lacks_its_folder_is_told_with_what_to_do(tmp_path: Path) -> None:
+    if os.getuid() or Path("/run/sshd").exists():
+        pytest.skip("sshd needs /run/sshd only of root, and here it is there")
+    try:
+        with pytest.raises(AllranksError, match=r"privilege separation directory.*; as root: mkdir -p /run/sshd"):
+            roles.lab.up(tmp_path, 1, "loopback", print)
+    finally:
+        roles.lab.down(tmp_path, print)

@@ -17,6 +17,7 @@ from roles.lab import pip
         ("Processing /srv/wheels/sympy-1.14.0-py3-none-any.whl (from -r pins.txt (line 77))", "sympy-1.14.0"),
         ("Using cached click-8.5.1-py3-none-any.whl (110 kB)", "click-8.5.1 110 kB"),
         ("Installing collected packages: a, b, c", "unpacking 3 packages"),
+        ("Installing collected packages: a", "unpacking 1 package"),
         ("Requirement already satisfied: pip in /x", None),
         ("", None),
     ],
