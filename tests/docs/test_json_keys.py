@@ -19,6 +19,16 @@ def keys(page: str, name: str = "json") -> set[str]:
 
 
 @pytest.mark.hosts
+def test_the_keys_of_a_plan_and_of_a_check_are_on_their_pages(clone: Clone) -> None:
+    where = ("--host", "lab", "--profile", "small", "--json")
+
+    show, check = clone.ok("show", *where).json, clone.inv("check", *where, "--fix", "--yes").json
+
+    assert set(show) | {"nodes"} == keys("show.md")  # `nodes` stands there with several
+    assert set(check) == keys("check.md")
+
+
+@pytest.mark.hosts
 def test_every_key_of_every_json_answer_is_on_its_page(
     hosts: list[LabHost], port: int, new_clone: Callable[[str], Clone]
 ) -> None:
