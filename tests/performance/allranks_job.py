@@ -12,18 +12,24 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from roles.inventory import Host, Inventory, load
-from roles.plan import plan_for
-from roles.remote import Follower, Frame, each
-from roles.server.deployment import Deployment
-from roles.server.run import Run, new_id
+from roles.remote import Follower, Frame, begin, each
+
+if TYPE_CHECKING:
+    from roles.server.deployment import Deployment
+    from roles.server.run import Run
 
 Done = Callable[[str], None]
 
 
 def job(inventory: Inventory, host: Host, nonce: str, done: Done = lambda _: None) -> str:
     """Deploy to one host; gives the run's id. `done` is told each step when it is over."""
+    from roles.plan import plan_for
+    from roles.server.deployment import Deployment
+    from roles.server.run import Run, new_id
+
     profile = inventory.profile("bench", [f"environment.NONCE={nonce}"])
     plan = plan_for(profile, [host])
     with Deployment(plan) as deployment:
@@ -68,6 +74,10 @@ def main(root: Path, nonce: str, names: list[str]) -> None:
     """All hosts at once; a line for each."""
     inventory = load(root)
     hosts = [inventory.host(name) for name in names]
+    begin(hosts, "facts", parallel=len(hosts))  # as `inv deploy` does, before it imports the rest
+    import roles.plan.build
+    import roles.server.deployment  # noqa: F401
+
     for outcome in each(hosts, lambda host: job(inventory, host, nonce), parallel=len(hosts)):
         print(outcome.item.name, outcome.unwrap())
 
