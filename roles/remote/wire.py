@@ -6,6 +6,7 @@ for each request on a connection (measured).
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import socket
 import subprocess
@@ -58,6 +59,7 @@ class Piped:
                 stderr=self._said,
                 start_new_session=True,  # Ctrl-C is for us: what the command carries must still be said good-bye to
             )
+        atexit.register(self._process.terminate)  # a command may end while a thread still waits for this one
 
     def why(self) -> str | None:
         """How the command ended, in words; None while it runs."""
@@ -71,6 +73,7 @@ class Piped:
 
     def close(self) -> None:
         """End the connection and the command."""
+        atexit.unregister(self._process.terminate)
         self._socket.close()
         if self._process.poll() is None:
             self._process.terminate()

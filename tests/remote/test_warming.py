@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -16,7 +18,7 @@ from roles.inventory.errors import AllranksError, Unreachable
 from roles.lab.host import LabHost
 from roles.remote import Remote, begin, reach
 from roles.remote.warming import AbandonedError, Warming
-from tests.hosts.clone import Clone
+from tests.hosts.clone import Clone, eventually
 from tests.hosts.reach import inventory_host, second_sshd, shell
 
 
@@ -173,3 +175,10 @@ def test_what_was_not_taken_is_disposed_of_when_it_is_abandoned() -> None:
     warming.abandon()
 
     assert disposed.wait(5)
+
+
+def test_a_proxy_command_is_ended_with_a_command_that_does_not_wait_for_it() -> None:
+    program = "from roles.remote.wire import Piped; print(Piped('sleep 300')._process.pid)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    assert eventually(lambda: not Path(f"/proc/{done.stdout.strip()}/exe").exists())
