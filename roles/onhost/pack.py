@@ -39,7 +39,7 @@ RUN = (
     '(os.write(1, __import__("json").dumps({"f": "missing"}).encode() + bytes([10])), i.readline(), '
     "exec(i.readline())); "
     'sys.version_info >= (3, 8) and os.path.isdir(p + ".d") or '
-    'os.execv(sys.executable, [sys.executable, "-I", "-S", p] + sys.argv[1:]); sys.path.insert(0, p + ".d"); '
+    'os.execv(sys.executable, [sys.executable, "-I", "-S", p] + sys.argv[1:]); sys.path.append(p + ".d"); '
     "from onhost.__main__ import main; os._exit(main())"
 )
 

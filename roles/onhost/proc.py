@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from functools import lru_cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -155,8 +156,9 @@ def memory(row: bytes) -> Optional[int]:
     return int(rest.split()[0]) >> 10 if rest else None
 
 
+@lru_cache(maxsize=1)
 def boot_id() -> str:
-    """Which start of this host this is.
+    """Which start of this host this is. Asked once: this process does not outlive it.
 
     A container that is restarted keeps its kernel's boot id, but not its first process: that one's start is part of it.
     """

@@ -21,6 +21,7 @@ from pathlib import Path
 from roles import lab as labs
 from roles.inventory import Host, Inventory, load
 from roles.lab import LabHost
+from roles.onhost import proc
 from roles.plan import plan_for
 from roles.remote import Remote
 from tests.performance.allranks_job import job
@@ -36,7 +37,7 @@ def cpu(pid: int) -> float:
 
 def newest(host: LabHost, words: bytes) -> int:
     """The process of the host whose command line has these words, by this machine's number."""
-    found = [pid for pid in host.pids() if words in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    found = [pid for pid in host.pids() if words in (proc.read(f"/proc/{pid}/cmdline") or b"")]
     assert len(found) == 1, found
     return found[0]
 
