@@ -43,11 +43,13 @@ class Inventory:
         return found[0]
 
     def hosts(self, names: str) -> tuple[Host, ...]:
-        """`a,b,group` -> hosts, in that order, each once."""
+        """`a,b,group` -> hosts, in that order, each once; a second name for the very same host is not another one."""
         wanted = [name.strip() for name in names.split(",") if name.strip()]
         if not wanted:
             raise InputError("no host given", do=f"known: {self._known_hosts()}")
-        found = {host: self.by_name[host] for name in wanted for host in self._expand(name)}
+        found: dict[Host, Host] = {}  # all of a host but its name -> the host by the name that came first
+        for host in (self.by_name[each] for name in wanted for each in self._expand(name)):
+            found.setdefault(host.model_copy(update={"name": ""}), host)
         return tuple(found.values())
 
     def profile(self, name: str, overrides: Sequence[str] = ()) -> Profile:

@@ -22,7 +22,9 @@ def read(file: Path, name: str) -> Document:
     """Read a file whose top level is keys and values; `name` is how errors call it."""
     document = compose(_text_of(file, name), name)
     if not isinstance(document.value, dict):
-        found = "nothing" if document.value is None else f"{type(document.value).__name__}"
+        if document.value is None:
+            raise InputError(f"{name}: nothing is in it", do=f"write it as docs/inventory.md shows, or remove {name}")
+        found = type(document.value).__name__
         document.problem((), f"expected keys and values at the top level, found {_KINDS.get(found, found)}")
     document.settle()
     return document

@@ -112,7 +112,7 @@ def _last_words(remote: Remote, run: str) -> str:
     lines = "".join(frame["text"] for frame in frames if frame["f"] == "log").strip().splitlines()
     if any("No module named 'sglang_router'" in line or "No module named sglang_router" in line for line in lines):
         return "the Python there has no sglang-router (pip install sglang-router, or --venv PATH)"
-    return lines[-1] if lines else "it ended without a word"
+    return lines[-1].removeprefix("allranks: ") if lines else "it ended without a word"
 
 
 class Routers:

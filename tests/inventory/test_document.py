@@ -71,8 +71,8 @@ def test_quotes_make_text(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "x.yml: expected keys and values at the top level, found nothing"),
-        ("# only this\n", "x.yml: expected keys and values at the top level, found nothing"),
+        ("", "x.yml: nothing is in it"),
+        ("# only this\n", "x.yml: nothing is in it"),
         ("- a\n", "x.yml:1: expected keys and values at the top level, found a list"),
         ("\n\njust text\n", "x.yml:3: expected keys and values at the top level, found text"),
         ("a: 1\nb: 2\na: 3\n", "x.yml:3: a: written twice, first at x.yml:1"),

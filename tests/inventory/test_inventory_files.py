@@ -180,6 +180,11 @@ def test_local_files_are_found_from_the_repository_or_from_home(root: Path) -> N
 # groups
 
 
+def test_a_second_name_for_the_very_same_host_is_not_another_host(root: Path) -> None:
+    hosts(root, "hosts:\n  a: {address: 10.0.0.1}\n  b: {address: 10.0.0.1}\n  c: {address: 10.0.0.1, venv: /v}\n")
+    assert [host.name for host in load(root).hosts("b,a,c")] == ["b", "c"]
+
+
 def test_names_and_groups_become_hosts_in_order_each_once(root: Path) -> None:
     inventory = hosts(root, "hosts: {a: {}, b: {}, c: {}}\ngroups:\n  g: [b, h]\n  h: [c, b]\n")
 
