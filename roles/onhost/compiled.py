@@ -54,6 +54,8 @@ def use(package: str, folder: str) -> None:
         contents, head = os.read(fd, CONTENTS), _head()
         if contents.startswith(head):
             sys.meta_path.insert(0, Compiled(package, folder, fd, marshal.loads(contents[len(head) :])))
+        else:
+            os.close(fd)
     except (OSError, EOFError, ValueError, TypeError):
         pass
 
