@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from roles.inventory.errors import AllranksError, Unreachable
 from roles.lab.host import LabHost
 from roles.remote import Remote, begin, reach
 from roles.remote.warming import AbandonedError, Warming
-from tests.hosts.clone import Clone, eventually
+from tests.hosts.clone import Clone, eventually, finished
 from tests.hosts.reach import inventory_host, second_sshd, shell
 
 
@@ -139,7 +140,7 @@ def test_no_more_hosts_are_begun_than_are_asked_at_once(dumb: int) -> None:
 @pytest.mark.parametrize("command", ["deploy", "check"])
 def test_a_plan_that_is_refused_does_not_wait_for_a_host(clone: Clone, dumb: int, port: int, command: str) -> None:
     clone.hosts({"dumb": {"address": "127.0.0.1", "port": dumb, "gpus": 1}})
-    clone.profile("large", port, layout={"tp": 8}, flags={})
+    clone.profile("large", port, layout={"tp": 8}, flags={}, model="/models/large")
     began = time.monotonic()
 
     done = clone.inv(command, "--host", "dumb", "--profile", "large")
@@ -182,3 +183,33 @@ def test_a_proxy_command_is_ended_with_a_command_that_does_not_wait_for_it() -> 
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
     assert eventually(lambda: not Path(f"/proc/{done.stdout.strip()}/exe").exists())
+
+
+@pytest.mark.hosts
+@pytest.mark.parametrize(
+    "arguments", [["status"], ["deploy", "--profile", "one"], ["logs"]], ids=lambda words: words[0]
+)
+@pytest.mark.parametrize("count", [1, 2])
+def test_ctrl_c_does_not_wait_for_hosts_that_say_nothing(
+    clone: Clone, port: int, count: int, arguments: list[str]
+) -> None:
+    with socket.create_server(("", 0)) as server:
+        names = [f"dumb{number}" for number in range(1, count + 1)]
+        there = {"port": server.getsockname()[1], "gpus": 1}
+        clone.hosts(
+            {name: {"address": f"127.0.0.{name[-1]}", "internal": f"10.0.0.{name[-1]}", **there} for name in names}
+        )
+        clone.profile("one", port, layout={"tp": count}, flags={}, model="/models/one")
+        command = clone.start(*arguments, "--host", ",".join(names))
+        server.settimeout(30)
+        for _ in names:
+            server.accept()
+        time.sleep(1)
+        began = time.monotonic()
+        command.send_signal(signal.SIGINT)
+
+        done = finished(command)
+
+    assert time.monotonic() - began < 5  # 10 s until a host that says nothing is given up
+    assert done.code == 130
+    assert "Traceback" not in done.err and "Exception" not in done.err
