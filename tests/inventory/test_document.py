@@ -1,8 +1,10 @@
+import random
 from pathlib import Path
 
 import pytest
 
 from roles.inventory import InputError
+from roles.inventory import reading as reading_module
 from roles.inventory.document import Document
 from roles.inventory.reading import read
 from roles.inventory.scalars import plain
@@ -114,3 +116,26 @@ def test_a_missing_file_and_a_folder_are_one_line(tmp_path: Path) -> None:
         read(tmp_path / "gone.yml", "gone.yml")
     with pytest.raises(InputError, match=r"^x: cannot be read: Is a directory$"):
         read(tmp_path, "x")
+
+
+WORDS = """a b| b: c|key:|gpus: 8|- x|- |'q'|"d"|"a\\n"|[1, 2]|{a: b}|{a: b,|c}|[x|]|# note|&anc|*anc|08|1.5|yes|~|null
+http://x:80|@|`|'|"|\\|:|,|a:b|#x|x# y|<<: *anc|=|\t|?|!t|%|---|é""".replace("\n", "|").split("|")
+BETWEEN = ("\n", "\n  ", "\n    ", " ", "\n- ", "\n  - ", ": ", "", " \n", "\n\n")
+
+
+def test_the_parser_in_c_reads_values_lines_and_errors_as_the_other_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("yaml._yaml")
+    chance, in_c, read_in_c = random.Random(7), reading_module._IN_C, 0
+
+    def read_by(parser: object, text: str) -> object:
+        monkeypatch.setattr(reading_module, "_IN_C", parser)
+        try:
+            return reading_module.compose(text, "x.yml")
+        except InputError as error:
+            return str(error)
+
+    for _ in range(4000):
+        text = "".join(chance.choice(WORDS) + chance.choice(BETWEEN) for _ in range(chance.randint(1, 9)))
+        assert read_by(in_c, text) == read_by(None, text), text
+        read_in_c += isinstance(read_by(in_c, text), Document) and not reading_module._READ_OTHERWISE.search(text)
+    assert read_in_c > 200
