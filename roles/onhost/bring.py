@@ -37,7 +37,8 @@ def place(path, content):  # type: ignore[no-untyped-def]
     except EnvironmentError:  # it is there, or somebody who brings the program too has made it this moment
         if not os.path.isdir(folder):
             raise
-    part = "%s.%d.part" % (path, os.getpid())
+    # Hosts may share this folder, and containers their numbers; one that lost its power has left its own.
+    part = "%s.%d-%s.part" % (path, os.getpid(), hashlib.sha256(os.urandom(16)).hexdigest()[:12])
     try:
         fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o700)
         with os.fdopen(fd, "wb") as file:

@@ -79,4 +79,9 @@ class Compiled:
         name = module.__name__.rpartition(".")[2]
         module.__file__ = os.path.join(self._folder, name + ".py")
         begin, length = self._places[name]
-        exec(marshal.loads(os.pread(self._fd, length, begin)), module.__dict__)
+        try:
+            code = marshal.loads(os.pread(self._fd, length, begin))
+        except (EOFError, ValueError, TypeError):  # damaged
+            with open(module.__file__, "rb") as source:
+                code = compile(source.read(), module.__file__, "exec", dont_inherit=True)
+        exec(code, module.__dict__)

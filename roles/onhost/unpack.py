@@ -19,7 +19,7 @@ KEPT = 30 * 86400.0  # seconds that programs of other versions are kept after th
 
 def unpack(archive: str, folder: str) -> None:
     """Whole or not at all: into a folder of its own first, then renamed. Never fails."""
-    part, before = f"{folder}.{os.getpid()}.part", os.umask(0o077)
+    part, before = f"{folder}.{os.getpid()}-{os.urandom(6).hex()}.part", os.umask(0o077)
     try:
         with zipfile.ZipFile(archive) as packed:
             packed.extractall(part)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import io
 import json
+import os
 import stat
 import subprocess
 import sys
@@ -14,6 +15,8 @@ from pathlib import Path
 import pytest
 
 from roles.onhost import pack as packing
+from roles.onhost.bring import place
+from roles.onhost.unpack import unpack
 from tests.onhost.driver import eventually
 
 RUN_BY_SGLANGS_PYTHON = ("onhost/parser.py",)  # it is given to that Python as text, where sglang is at home
@@ -74,7 +77,25 @@ def test_its_modules_come_from_one_file_or_where_that_is_no_good_from_their_fold
         compiled.write_bytes(damaged)
         assert statuses(python, copy) == ["hello", "end"]
     assert list(status.parent.glob("__pycache__/status.*"))  # from there by now
+    for damaged in (whole[:-100000], whole[:8192] + bytes(len(whole) - 8192)):
+        compiled.write_bytes(damaged)
+        assert statuses(python, copy) == ["hello", "end"]
     assert stat.S_IMODE(compiled.stat().st_mode) == 0o600
+
+
+def test_what_another_with_the_same_number_has_left_or_does_is_in_nobodys_way(program: Path, tmp_path: Path) -> None:
+    archive, before = tmp_path / "onhost-4.pyz", os.umask(0o077)
+    try:
+        archive.with_name(f"{archive.name}.{os.getpid()}.part").touch()
+        (tmp_path / f"{archive.name}.d.{os.getpid()}.part/onhost/__pycache__").mkdir(parents=True)
+
+        place(str(archive), program.read_bytes())
+        unpack(str(archive), f"{archive}.d")
+    finally:
+        os.umask(before)
+
+    assert archive.read_bytes() == program.read_bytes()
+    assert list(tmp_path.glob("onhost-4.pyz.d/onhost/compiled.*-*"))
 
 
 def test_where_nothing_can_be_written_it_runs_all_the_same(program: Path) -> None:
