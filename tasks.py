@@ -253,17 +253,18 @@ def deploy(
     accept_new_host_key: bool = False,
 ) -> int:
     """Start a profile on hosts and wait until every rank has answered."""
-    alone = not (replicas or rolling)
-    made = plan(host, profile, set, "facts", accept_new=accept_new_host_key) if alone else None
+    typed = (restart, replace, keep, accept_new_host_key, wait, tuple(set or ()))
+    if replicas or rolling or batch or max_failures or deadline or parallel < 1:
+        from roles.server.commands import replicas as several
+        from roles.server.deploy import Options
+
+        rollout = several.rollout(replicas or rolling, batch, max_failures, rolling, parallel, deadline)
+        return several.run(ROOT, host, profile, Options(*typed), rollout, json=json)
+    made = plan(host, profile, set, "facts", accept_new=accept_new_host_key)
     from roles.server.commands import deploy as one
-    from roles.server.commands import replicas as several
     from roles.server.deploy import Options
 
-    options = Options(restart, replace, keep, accept_new_host_key, wait, tuple(set or ()))
-    rollout = several.rollout(made is None, batch, max_failures, rolling, parallel, deadline)
-    if made is None:
-        return several.run(ROOT, host, profile, options, rollout, json=json)
-    return one.run(ROOT, made, options, json=json)
+    return one.run(ROOT, made, Options(*typed), json=json)
 
 
 @command(
@@ -327,11 +328,13 @@ def logs(
 
         return story.run(ROOT, host, name, file or (), json=json, accept_new=accept_new_host_key)
     from roles.server.commands.find import seek
+    from roles.server.lines import asked_for
 
+    wanted = asked_for(lines, since, rank)
     sought = seek(ROOT, host, name, accept_new=accept_new_host_key, ended=True)
     from roles.server.commands.logs import run
 
-    return run(sought, rank=rank, lines=lines, follow=follow, since=since, json=json)
+    return run(sought, wanted, follow=follow, json=json)
 
 
 @command(keep_on_loss="when it is lost, leave what is left of it running", json="one JSON object a line")

@@ -151,6 +151,32 @@ def test_a_plan_that_is_refused_does_not_wait_for_a_host(clone: Clone, dumb: int
     assert [line.partition(":")[0] for line in done.err.splitlines()] == ["allranks"]
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["logs", "--lines", "-1"], "--lines -1: must be 0 (all) or more"),
+        (["logs", "--since", "yore"], "--since yore: not a time"),
+        (["logs", "--rank", "first"], "'first' is not a rank"),
+        (["deploy", "--profile", "one", "--batch", "2"], "--batch, --max-failures and --deadline are for replicas"),
+        (["deploy", "--profile", "one", "--parallel", "0"], "--parallel 0: must be 1 or more"),
+    ],
+    ids=lambda words: words[-2].strip("-") if isinstance(words, list) else "",
+)
+def test_what_was_typed_wrong_is_told_before_a_host_is_connected_to(
+    tmp_path: Path, port: int, words: list[str], said: str
+) -> None:
+    clone = Clone(tmp_path / "clone").make().profile("one", port, layout={"tp": 1}, flags={}, model="/models/one")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        clone.hosts({"dumb": {"address": "127.0.0.1", "port": server.getsockname()[1], "gpus": 1}})
+
+        done = clone.inv(*words, "--host", "dumb")
+
+        server.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            server.accept()
+    assert done.code == 2 and said in done.err, done.said
+
+
 def test_what_nobody_wants_any_more_is_disposed_of() -> None:
     ready, disposed = threading.Event(), threading.Event()
 

@@ -3,35 +3,32 @@
 from __future__ import annotations
 
 import sys
-import time
 from typing import Any
 
 from roles.inventory import Rank
 from roles.inventory.errors import InputError
 from roles.server import logs as log_story
 from roles.server.commands.find import Sought
-from roles.server.since import since_epoch
+from roles.server.lines import Lines
 from roles.server.standing import Standing
 from roles.view.console import console
 from roles.view.logs import LogPrinter
 
 
-def run(sought: Sought, *, rank: str | None, lines: int, follow: bool, since: str | None, json: bool) -> int:
+def run(sought: Sought, lines: Lines, *, follow: bool, json: bool) -> int:
     """Print the merged logs; with `follow` go on until Ctrl-C (0) or the server's end (0)."""
-    wanted = Rank.parse(rank) if rank else None
-    if lines < 0:
-        raise InputError(f"--lines {lines}: must be 0 (all) or more")
-    after = since_epoch(since, time.time()) if since else None
+    wanted, some = lines.rank, lines.last if lines.since is None else 0
     with sought.hosts as hosts:
         found = sought.run()
         labels = {Rank.parse(entry["label"]): entry["label"] for entry in _ranks(found)}
         if wanted is not None and wanted not in labels:
-            raise InputError(f"{found.deployment} has no rank {rank}", do=f"its ranks: {', '.join(labels.values())}")
+            what = f"{found.deployment} has no rank {lines.typed}"
+            raise InputError(what, do=f"its ranks: {', '.join(labels.values())}")
         printer = LogPrinter(console(), [h for h, _ in found.nodes.values()], labels.values(), as_json=json)
-        reach = None if since or wanted is not None else (lines or None)
-        entries, ends = log_story.last(hosts, found, lines=reach, since=after)
+        reach = None if wanted is not None else (some or None)
+        entries, ends = log_story.last(hosts, found, lines=reach, since=lines.since)
         chosen = list(log_story.of_rank(entries, wanted))
-        for entry in chosen[-lines:] if lines and not since else chosen:
+        for entry in chosen[-some:] if some else chosen:
             _print(printer, entry, labels)
         if follow:
             following = log_story.follow(hosts, found, ends)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sys
-import time
 from pathlib import Path
 
 from roles.inventory import load
 from roles.inventory.errors import InputError, NoHost, SomeHosts
 from roles.server import logs as log_story
-from roles.server.since import since_epoch
+from roles.server.lines import asked_for
 from roles.server.target import Hosts
 from roles.view.console import console
 from roles.view.logs import LogPrinter
@@ -27,13 +26,11 @@ def run(
     """Print the last `lines` of all together: 0; 10 or 11 when some hosts, or all, did not answer (they are named)."""
     if not host:
         raise InputError("logs --all: of which hosts?", do="name them: --host HOST")
-    if lines < 0:
-        raise InputError(f"--lines {lines}: must be 0 (all) or more")
-    after = since_epoch(since, time.time()) if since else None
+    wanted = asked_for(lines, since)
     looked_at = load(root).hosts(host)
     with Hosts(load(root), looked_at, accept_new=accept_new, parallel=parallel) as hosts:
         runs = hosts.runs()
-        entries = log_story.last_of_all(hosts, runs, lines=None if since else lines or None, since=after)
+        entries = log_story.last_of_all(hosts, runs, lines=None if since else lines or None, since=wanted.since)
         printer = LogPrinter(console(), list(hosts.remotes), [], as_json=json)
         for entry in entries[-lines:] if lines and not since else entries:
             if entry.line is None:
