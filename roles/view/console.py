@@ -35,7 +35,9 @@ def console(*, stderr: bool = False) -> Console:
 def hanging(out: Console, head: Text, body: str, style: str = "") -> None:
     """A line; on a terminal a long body goes on below itself. In a file it stays one line."""
     room = max(30, out.width - head.cell_len - 1)
-    lines = textwrap.wrap(body, room, break_on_hyphens=False) if out.is_terminal else [body]
+    lines = [body]
+    if out.is_terminal:  # each of several hosts has a line of its own
+        lines = [part for line in body.splitlines() for part in textwrap.wrap(line, room, break_on_hyphens=False)]
     for number, line in enumerate(lines or [""]):
         out.print((Text(" " * head.cell_len) if number else head) + Text(line, style=style))
 
