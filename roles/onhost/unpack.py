@@ -34,8 +34,12 @@ def unpack(archive: str, folder: str) -> None:
 
 
 def _forget_old(archive: str) -> None:
-    """Remove programs of other versions that nobody has brought here for a month."""
-    for other in glob.glob(os.path.join(glob.escape(os.path.dirname(archive)), "onhost-*.pyz")):
+    """Remove programs of other versions that nobody has brought here for a month, and what is left of bringing one."""
+    place = os.path.join(glob.escape(os.path.dirname(archive)), "onhost-*")
+    for other in [*glob.glob(place + ".pyz"), *glob.glob(place + ".part")]:
         if other != archive and time.time() - os.stat(other).st_mtime > KEPT:
-            os.unlink(other)
+            if os.path.isdir(other):
+                shutil.rmtree(other, ignore_errors=True)
+            else:
+                os.unlink(other)
             shutil.rmtree(other + ".d", ignore_errors=True)

@@ -98,6 +98,22 @@ def test_what_another_with_the_same_number_has_left_or_does_is_in_nobodys_way(pr
     assert list(tmp_path.glob("onhost-4.pyz.d/onhost/compiled.*-*"))
 
 
+def test_what_nobody_has_used_for_a_month_is_removed(program: Path, tmp_path: Path) -> None:
+    archive = tmp_path / "onhost-5.pyz"
+    archive.write_bytes(program.read_bytes())
+    (tmp_path / "onhost-4.pyz").touch()
+    for name in ("onhost-3.pyz", "onhost-2.pyz.7-0a.part"):
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (0, 0))
+    for name in ("onhost-3.pyz.d", "onhost-2.pyz.d.7-0a.part"):
+        (tmp_path / name / "onhost").mkdir(parents=True)
+        os.utime(tmp_path / name, (0, 0))
+
+    unpack(str(archive), f"{archive}.d")
+
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["onhost-4.pyz", "onhost-5.pyz", "onhost-5.pyz.d"]
+
+
 def test_where_nothing_can_be_written_it_runs_all_the_same(program: Path) -> None:
     copy = program.with_name("onhost-1.pyz")
     copy.write_bytes(program.read_bytes())
