@@ -89,7 +89,7 @@ def test_what_another_with_the_same_number_has_left_or_does_is_in_nobodys_way(pr
         archive.with_name(f"{archive.name}.{os.getpid()}.part").touch()
         (tmp_path / f"{archive.name}.d.{os.getpid()}.part/onhost/__pycache__").mkdir(parents=True)
 
-        place(str(archive), program.read_bytes())
+        place(str(archive), program.read_bytes())  # type: ignore[no-untyped-call]  # Python 2 reads it too
         unpack(str(archive), f"{archive}.d")
     finally:
         os.umask(before)

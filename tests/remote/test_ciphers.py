@@ -9,6 +9,7 @@ from typing import Any
 
 import paramiko
 import pytest
+from paramiko.common import AUTH_SUCCESSFUL, OPEN_SUCCEEDED
 
 from roles.lab.host import LabHost
 from roles.remote import Remote
@@ -37,20 +38,20 @@ class Anybody(paramiko.ServerInterface):
     """Lets everybody in."""
 
     def check_auth_none(self, username: str) -> int:
-        return paramiko.AUTH_SUCCESSFUL
+        return AUTH_SUCCESSFUL
 
     def check_channel_request(self, kind: str, chanid: int) -> int:
-        return paramiko.OPEN_SUCCEEDED
+        return OPEN_SUCCEEDED
 
 
 @pytest.mark.parametrize("cipher", ["aes128-gcm@openssh.com", "aes128-ctr"])
 def test_a_packet_that_was_damaged_on_its_way_is_a_lost_connection_and_no_bug(cipher: str) -> None:
     ours, theirs = socket.socketpair()
     wire, server = Damaging(ours), paramiko.Transport(theirs)
+    client: Any = transport(wire)
     server.add_server_key(paramiko.ECDSAKey.generate())
     server.get_security_options().ciphers = [cipher]
     server.start_server(event=threading.Event(), server=Anybody())
-    client = transport(wire)
     try:
         client.start_client(timeout=10)
         client.auth_none("anybody")
