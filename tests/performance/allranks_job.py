@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from roles.inventory import Host, Inventory, load
+from roles.inventory import Host, Profile, load
 from roles.remote import Follower, Frame, begin, each
 
 if TYPE_CHECKING:
@@ -24,13 +24,12 @@ if TYPE_CHECKING:
 Done = Callable[[str], None]
 
 
-def job(inventory: Inventory, host: Host, nonce: str, done: Done = lambda _: None) -> str:
+def job(profile: Profile, host: Host, done: Done = lambda _: None) -> str:
     """Deploy to one host; gives the run's id. `done` is told each step when it is over."""
     from roles.plan import plan_for
     from roles.server.deployment import Deployment
     from roles.server.run import Run, new_id
 
-    profile = inventory.profile("bench", [f"environment.NONCE={nonce}"])
     plan = plan_for(profile, [host])
     with Deployment(plan) as deployment:
         facts = deployment.lease.facts(deployment.facts, lambda _: None)
@@ -43,11 +42,12 @@ def job(inventory: Inventory, host: Host, nonce: str, done: Done = lambda _: Non
         run = Run(new_id(plan, time.time()), plan, time.time())
         deployment.start(run, {})
         done("start")
-        return first_line(deployment, run, nonce, done)
+        return first_line(deployment, run, done)
 
 
-def first_line(deployment: Deployment, run: Run, nonce: str, done: Done) -> str:
+def first_line(deployment: Deployment, run: Run, done: Done) -> str:
     """Follow until the run's own line has come, and say so to the host."""
+    nonce = run.plan.nodes[0].environment["NONCE"]
     seen, noted, said = threading.Event(), threading.Event(), [""]
 
     def emit(frame: Frame) -> None:
@@ -74,11 +74,12 @@ def main(root: Path, nonce: str, names: list[str]) -> None:
     """All hosts at once; a line for each."""
     inventory = load(root)
     hosts = [inventory.host(name) for name in names]
-    begin(hosts, "facts", parallel=len(hosts))  # as `inv deploy` does, before it imports the rest
+    begin(hosts, "facts", parallel=len(hosts))  # as `inv deploy` does, before it reads the profile and imports the rest
+    profile = inventory.profile("bench", [f"environment.NONCE={nonce}"])
     import roles.plan.build
     import roles.server.deployment  # noqa: F401
 
-    for outcome in each(hosts, lambda host: job(inventory, host, nonce), parallel=len(hosts)):
+    for outcome in each(hosts, lambda host: job(profile, host), parallel=len(hosts)):
         print(outcome.item.name, outcome.unwrap())
 
 

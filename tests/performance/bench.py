@@ -15,6 +15,7 @@ import tempfile
 import time
 import venv
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from roles import lab as labs
@@ -39,16 +40,19 @@ exec sleep 600
 """
 
 Tool = Callable[[Lab, Path, str], list[str]]
+BASE, CURVE = "raw ssh", "raw ssh, curve25519"
 TOOLS: dict[str, Tool] = {
-    "raw ssh": jobs.raw_ssh,
-    "raw ssh, curve25519": lambda lab, work, nonce: jobs.raw_ssh(lab, work, nonce, kex="curve25519-sha256"),
+    BASE: jobs.raw_ssh,
+    CURVE: partial(jobs.raw_ssh, options=jobs.CURVE),
+    "raw ssh, curve25519, start only": partial(jobs.raw_ssh, options=jobs.CURVE, script=jobs.START_ONLY),
     "allranks": jobs.allranks,
     "Fabric group": jobs.fabric,
     "pyinfra": jobs.pyinfra,
+    "Ansible, tuned": partial(jobs.ansible, tuned=True),
     "Ansible": jobs.ansible,
 }
-SLOW = {"Ansible": 2, "pyinfra": 3}  # rounds at most: they take long and vary little
-MOST = {"Ansible": 32}  # hosts: at 64 a round of it would take most of a minute
+SLOW = {"Ansible": 2, "Ansible, tuned": 2, "pyinfra": 3}  # rounds at most: they take long and vary little
+MOST = {"Ansible": 32, "Ansible, tuned": 32}  # hosts: at 64 a round of it would take most of a minute
 
 
 def measure(tool: Tool, lab: Lab) -> tuple[float, float]:
@@ -119,7 +123,7 @@ def main() -> None:
     chosen = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # its hosts are ended all the same
     numbers = [8] if chosen.short else [int(number) for number in chosen.hosts.split(",")]
-    tools = ["raw ssh", "raw ssh, curve25519", "allranks"] if chosen.short else list(TOOLS)
+    tools = [BASE, CURVE, "allranks"] if chosen.short else list(TOOLS)
     root = Path(tempfile.mkdtemp(prefix="allranks-bench-", dir=os.environ.get("TMPDIR", "/tmp")))
     root.chmod(0o755)
     try:
