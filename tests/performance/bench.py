@@ -44,7 +44,7 @@ BASE, CURVE = "raw ssh", "raw ssh, curve25519"
 TOOLS: dict[str, Tool] = {
     BASE: jobs.raw_ssh,
     CURVE: partial(jobs.raw_ssh, options=jobs.CURVE),
-    "raw ssh, curve25519, start only": partial(jobs.raw_ssh, options=jobs.CURVE, script=jobs.START_ONLY),
+    "raw ssh, curve25519, start only": partial(jobs.raw_ssh, options=jobs.CURVE, least=True),
     "allranks": jobs.allranks,
     "Fabric group": jobs.fabric,
     "pyinfra": jobs.pyinfra,

@@ -1,12 +1,15 @@
 #!/bin/sh
-# same_work.sh NONCE: what a deploy does on a host up to the first line of the log, as a careful person's shell script
-# does it. Facts, lease, predecessor ended, launch script put, started in a session of its own, pid and log read back.
-# As few programs as that takes: what it costs the host is what other tools are held against.
+# What a deploy does on a host up to the first line of the log, as a careful person's shell script does it. As few
+# programs as that takes: what it costs a host is what the others are held against. In steps, since most tools run one
+# at a time; jobs.py puts them together, and the launch script where it is sent along.
+# shellcheck disable=SC2154  # $nonce is set by what is put before
 set -eu
 umask 077
 mkdir -p job/runs
 cd job
+started() { cut -d ' ' -f 22 "/proc/$1/stat" 2>/dev/null; }
 
+#: facts
 # The host: whose it is, its boot, memory, disks, addresses, limits, and how logins end here.
 uname -nrm
 id -un
@@ -24,7 +27,8 @@ ls -d ../server/lib/python3*/site-packages/sglang-*.dist-info
 ls -l ../model
 [ ! -e /dev/nvidiactl ] || nvidia-smi --query-gpu=index,uuid,memory.used --format=csv,noheader
 
-# The lease: under a lock, whole or not at all, and not while somebody else's stands.
+#: lease
+# Under a lock, whole or not at all, and not while somebody else's stands.
 exec 9>lock
 flock -w 20 9
 now=$(date +%s)
@@ -32,11 +36,12 @@ if [ -s lease ]; then
     read -r owner until <lease
     [ "$until" -lt "$now" ] || { echo "leased by $owner" >&2 && exit 3; }
 fi
-echo "$1 $((now + 30))" >lease.new
+echo "$nonce $((now + 30))" >lease.new
 mv lease.new lease
+exec 9>&-
 
+#: stop
 # The predecessor, if its pid is still the process that was started; then the port must be free.
-started() { cut -d ' ' -f 22 "/proc/$1/stat" 2>/dev/null; }
 if [ -s current ]; then
     read -r old pid start <current
     if [ "$(started "$pid")" = "$start" ]; then
@@ -48,25 +53,27 @@ if [ -s current ]; then
 fi
 ! ss -Hltnp | grep ':31999 ' || exit 3
 
-# The launch script, whole or not at all and on the disk; then the server, and who it is.
-run=runs/$1
+#: start
+# The launch script is there already: onto the disk, then to its place; the server in a session of its own, and who it is.
+run=runs/$nonce
 mkdir "$run"
-cat >"$run/launch.sh.new" <<'END'
-#!/bin/sh
-trap : TERM
-cd "${0%/*}"
-"$HOME/server/bin/python" -m sglang.launch_server --model-path /root/model --tp-size 1 --port 31999
-echo $? >exit
-END
-chmod 700 "$run/launch.sh.new"
-sync "$run/launch.sh.new"
-mv "$run/launch.sh.new" "$run/launch.sh"
-NONCE=$1 setsid nohup "$run/launch.sh" >"$run/server.log" 2>&1 </dev/null 9>&- &
+sync launch.sh.new
+mv launch.sh.new "$run/launch.sh"
+NONCE=$nonce setsid nohup "$run/launch.sh" >"$run/server.log" 2>&1 </dev/null &
 pid=$!
-echo "$1 $pid $(started $pid)" >current.new
+echo "$nonce $pid $(started $pid)" >current.new
 sync current.new
 mv current.new current
-while ! grep -q "ready $1" "$run/server.log"; do sleep 0.01; done
+
+#: read
+# Its first lines, and the lease back.
+read -r _ pid _ <current
+looked=0
+until grep -q "ready $nonce" "runs/$nonce/server.log"; do
+    looked=$((looked + 1))
+    [ $looked -lt 1000 ] # 10 s and more
+    sleep 0.01
+done
 echo "$pid"
-tail -n 5 "$run/server.log"
+tail -n 5 "runs/$nonce/server.log"
 rm lease

@@ -1,5 +1,6 @@
 #!/bin/sh
-# start_only.sh NONCE: the least that starts a server anew. No facts, no lease, no record of who was started: the floor.
+# The least that starts a server anew. No facts, no lease, no record of who was started: the floor.
+# shellcheck disable=SC2154  # $nonce is set by what is put before
 set -e
 mkdir -p job && cd job
 ss -ltn | grep -q ":31999 " && exit 3
@@ -15,8 +16,8 @@ if [ -s pid ] && kill -0 "$(cat pid)" 2>/dev/null; then
     while kill -0 "$(cat pid)" 2>/dev/null; do sleep 0.01; done
 fi
 : >log
-NONCE=$1 setsid nohup ./run.sh >log 2>&1 </dev/null &
+NONCE=$nonce setsid nohup ./run.sh >log 2>&1 </dev/null &
 echo $! >pid
-while ! grep -q "ready $1" log; do sleep 0.01; done
+until grep -q "ready $nonce" log; do sleep 0.01; done
 cat pid
 tail -n 5 log
