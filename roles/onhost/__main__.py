@@ -78,6 +78,8 @@ def serve(frames: Frames, lines: Lines, expected: Sequence[str] = ()) -> int:
 
 
 def _one(request: Request, frames: Frames, lines: Lines) -> None:
+    if "c" in request.fields and "verb" not in request.fields:
+        return  # said to a `follow` that ended while this was on its way
     verb = known(request.text("verb", ""))
     frames.send("hello", **greeting())
     carry_out(verb, request, frames, lines)

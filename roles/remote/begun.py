@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from roles.inventory import Host
 from roles.remote.connect import CONNECT_TIMEOUT
+from roles.remote.cores import together
 from roles.remote.fleet import PARALLEL
 from roles.remote.remote import Remote
 
@@ -25,6 +26,7 @@ def begin(
     The others are connected to when they are asked, as `each` has no more than `parallel` at once. What goes wrong
     comes up when the host is asked; nothing on a host is changed.
     """
+    together(len(hosts))
     for host in hosts[: max(1, parallel)]:
         key = (host, accept_new, timeout)
         if key not in _begun:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from roles.inventory.errors import AllranksError
+from roles.remote.cores import together
 
 T = TypeVar("T")
 Item = TypeVar("Item")
@@ -40,6 +41,7 @@ def each(items: Sequence[Item], job: Callable[[Item], T], *, parallel: int = PAR
     """
     if len(items) == 1:
         return [_outcome(items[0], job)]
+    together(len(items))
     todo: queue.SimpleQueue[int] = queue.SimpleQueue()
     done: queue.SimpleQueue[tuple[int, Outcome[Item, T] | BaseException]] = queue.SimpleQueue()
     for at in range(len(items)):

@@ -25,7 +25,13 @@ class FrameReader:
             return []
         *lines, rest = (b"".join(self._rest) + data).split(b"\n")
         self._rest = [rest] if rest else []
-        return [frame for line in lines if (frame := self._frame(line)) is not None]
+        frames = []
+        for line in lines:
+            if self.ended:
+                break
+            if (frame := self._frame(line)) is not None:
+                frames.append(frame)
+        return frames
 
     def _frame(self, line: bytes) -> Frame | None:
         if line.startswith(b"{"):

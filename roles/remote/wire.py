@@ -13,6 +13,8 @@ import subprocess
 import tempfile
 from typing import Any
 
+from roles.remote.cores import apart
+
 TCP_QUICKACK = getattr(socket, "TCP_QUICKACK", None)  # Linux only
 AHEAD = 65536  # bytes read at once
 LAST_WORDS = 1.0  # seconds that a command whose output has ended is given to end itself
@@ -59,6 +61,7 @@ class Piped:
                 stderr=self._said,
                 start_new_session=True,  # Ctrl-C is for us: what the command carries must still be said good-bye to
             )
+        apart(self._process.pid)
         atexit.register(self._process.terminate)  # a command may end while a thread still waits for this one
 
     def why(self) -> str | None:

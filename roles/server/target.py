@@ -9,6 +9,7 @@ from roles.inventory.errors import AllranksError, InputError
 from roles.ledger import Ledger, Record
 from roles.remote import Remote, reach
 from roles.remote.connect import CONNECT_TIMEOUT
+from roles.remote.cores import together
 from roles.remote.fleet import PARALLEL
 from roles.server import standing
 from roles.server.standing import Standing
@@ -43,6 +44,7 @@ class Hosts:
 
     def warm(self) -> Hosts:
         """Begin to connect, to no more hosts at once than when they are asked: see Remote.warm."""
+        together(len(self.remotes))
         for remote in list(self.remotes.values())[: max(1, self.parallel)]:
             remote.warm("status")
         return self

@@ -61,7 +61,7 @@ class OnHost:
         self.environment = {**os.environ, "ALLRANKS_LEASES": str(workdir.parent)}  # else this machine's own
         self.following: list[Following] = []
 
-    def popen(self, verb: str, **fields: Any) -> subprocess.Popen[bytes]:
+    def popen(self, verb: str, /, **fields: Any) -> subprocess.Popen[bytes]:
         """The program with its request sent and its stdin still open."""
         process = subprocess.Popen(
             [self.python, str(self.program), verb],

@@ -57,6 +57,13 @@ def test_without_a_follower_the_log_and_the_map_name_the_rank(host: OnHost) -> N
     assert (host.run()["crash"]["label"], host.run()["crash"]["pid"]) == ("TP1", victim)
 
 
+def test_a_word_to_a_follow_that_has_just_ended_is_no_request(host: OnHost) -> None:
+    process = host.popen("serve", verb="status")
+    again = json.dumps({"workdir": str(host.workdir), "verb": "status"})
+    out, _ = process.communicate(f'{{"c": "beat"}}\n{again}\n'.encode(), timeout=20)
+    assert [json.loads(line)["f"] for line in out.splitlines()] == ["hello", "end", "hello", "end"]
+
+
 def test_a_stopped_rank_shows_by_its_state(host: OnHost) -> None:
     host.start_server()
     following = host.follow()

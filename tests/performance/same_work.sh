@@ -25,7 +25,7 @@ cat /proc/self/limits /proc/self/cgroup
 command -v bash
 ls -d ../server/lib/python3*/site-packages/sglang-*.dist-info
 ls -l ../model
-[ ! -e /dev/nvidiactl ] || nvidia-smi --query-gpu=index,uuid,memory.used --format=csv,noheader
+[ ! -e /dev/nvidiactl ] || nvidia-smi --query-gpu=index,uuid,memory.used --format=csv,noheader || true
 
 #: lease
 # Under a lock, whole or not at all, and not while somebody else's stands.

@@ -38,3 +38,11 @@ def test_an_end_or_an_error_frame_marks_the_stream_as_ended() -> None:
         assert not reader.ended
         reader.feed(b'{"f": "%s"}\n' % last.encode())
         assert reader.ended
+
+
+def test_nothing_comes_after_the_end() -> None:
+    reader = FrameReader()
+
+    got = reader.feed(b'{"f": "exit"}\n{"f": "end"}\n{"f": "error", "message": "to somebody else"}\n')
+
+    assert [frame["f"] for frame in [*got, *reader.feed(b'{"f": "log"}\n')]] == ["exit", "end"]
