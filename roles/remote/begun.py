@@ -26,11 +26,11 @@ def begin(
     The others are connected to when they are asked, as `each` has no more than `parallel` at once. What goes wrong
     comes up when the host is asked; nothing on a host is changed.
     """
-    together(len(hosts))
-    for host in hosts[: max(1, parallel)]:
-        key = (host, accept_new, timeout)
-        if key not in _begun:
-            _begun[key] = Remote(host, accept_new=accept_new, timeout=timeout).warm(verb)
+    with together(len(hosts)):
+        for host in hosts[: max(1, parallel)]:
+            key = (host, accept_new, timeout)
+            if key not in _begun:
+                _begun[key] = Remote(host, accept_new=accept_new, timeout=timeout).warm(verb)
 
 
 def reach(host: Host, *, accept_new: bool = False, timeout: float = CONNECT_TIMEOUT) -> Remote:

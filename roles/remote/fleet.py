@@ -41,7 +41,6 @@ def each(items: Sequence[Item], job: Callable[[Item], T], *, parallel: int = PAR
     """
     if len(items) == 1:
         return [_outcome(items[0], job)]
-    together(len(items))
     todo: queue.SimpleQueue[int] = queue.SimpleQueue()
     done: queue.SimpleQueue[tuple[int, Outcome[Item, T] | BaseException]] = queue.SimpleQueue()
     for at in range(len(items)):
@@ -58,8 +57,9 @@ def each(items: Sequence[Item], job: Callable[[Item], T], *, parallel: int = PAR
 
     try:
         # Daemons, and not an executor: that one's threads are waited for after Ctrl-C, for as long as a host takes.
-        for _ in range(max(1, min(parallel, len(items)))):
-            threading.Thread(target=work, daemon=True).start()
+        with together(len(items)):
+            for _ in range(max(1, min(parallel, len(items)))):
+                threading.Thread(target=work, daemon=True).start()
         found = dict(done.get() for _ in items)
     except BaseException:
         with contextlib.suppress(queue.Empty):

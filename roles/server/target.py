@@ -44,9 +44,9 @@ class Hosts:
 
     def warm(self) -> Hosts:
         """Begin to connect, to no more hosts at once than when they are asked: see Remote.warm."""
-        together(len(self.remotes))
-        for remote in list(self.remotes.values())[: max(1, self.parallel)]:
-            remote.warm("status")
+        with together(len(self.remotes)):
+            for remote in list(self.remotes.values())[: max(1, self.parallel)]:
+                remote.warm("status")
         return self
 
     def runs(self, *, health: bool = False, ended: bool = False) -> list[Standing]:

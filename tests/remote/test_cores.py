@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import threading
-from collections.abc import Callable
+from collections.abc import Set
 
 import pytest
 
@@ -22,53 +21,40 @@ def roomy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cores, "_before", [])
 
 
-def in_a_thread(job: Callable[[], None]) -> None:
-    """The cores are the thread's: those of the tests stay as they are."""
-    failed: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            job()
-        except BaseException as error:
-            failed.append(error)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
-    if failed:
-        raise failed[0]
-
-
 def test_threads_for_many_hosts_share_one_core_and_programs_have_all() -> None:
     before = os.sched_getaffinity(0)
 
-    def job() -> None:
-        found = each(range(cores.MANY), lambda _: frozenset(os.sched_getaffinity(0)))
-        assert len({outcome.unwrap() for outcome in found}) == 1
-        assert len(found[0].unwrap()) == 1
+    def job(_: int) -> tuple[Set[int], Set[int]]:
         command = Piped("sleep 60")
         try:
-            assert os.sched_getaffinity(command._process.pid) == before
+            return os.sched_getaffinity(0), os.sched_getaffinity(command._process.pid)
         finally:
             command.close()
 
-    in_a_thread(job)
+    found = [outcome.unwrap() for outcome in [*each(range(cores.MANY), job), *each(range(cores.MANY), job)]]
+    assert len(found[0][0]) == 1
+    assert all(pair == (found[0][0], before) for pair in found)
     assert os.sched_getaffinity(0) == before
 
 
 def test_few_hosts_or_few_cores_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     before = os.sched_getaffinity(0)
-
-    def job() -> None:
-        cores.together(cores.MANY - 1)
+    with cores.together(cores.MANY - 1):
         assert os.sched_getaffinity(0) == before
-        monkeypatch.setattr(cores, "SPARE", len(before) + 1)
-        cores.together(cores.MANY)
+    monkeypatch.setattr(cores, "SPARE", len(before) + 1)
+    with cores.together(cores.MANY):
         assert os.sched_getaffinity(0) == before
 
-    in_a_thread(job)
+
+def test_what_goes_wrong_meanwhile_leaves_the_caller_where_it_was() -> None:
+    before = os.sched_getaffinity(0)
+    with pytest.raises(KeyboardInterrupt), cores.together(cores.MANY):
+        assert len(os.sched_getaffinity(0)) == 1
+        raise KeyboardInterrupt
+    assert os.sched_getaffinity(0) == before
 
 
 def test_a_system_without_affinity_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "sched_setaffinity")
-    cores.together(cores.MANY)
+    with cores.together(cores.MANY):
+        pass
