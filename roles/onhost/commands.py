@@ -66,5 +66,6 @@ class Commands:
             ranks = [{key: seat[key] for key in ("label", "title", "pid", "start")} for seat in session.ranks()]
             since = float(self.run.state.get("started") or time.time())
             files = held((process.stat.pid for process in session.alive()), since)
-            self.run.write("up.json", {"t": round(time.time(), 3), "ranks": ranks, "files": files})
+            up = {"t": round(time.time(), 3), "ranks": ranks, "files": files}
+            self.run.write("up.json", up, lasting=True)  # after a loss of power it was lost, and not never up
             self.send("noted", what="up")

@@ -106,7 +106,7 @@ def _wait(there: Router, urls: Sequence[str], seconds: float, frames: Frames) ->
 
     _until(there_or_dead, seconds)
     if there.lives() and there.answers():
-        there.run.write("up.json", {"t": round(time.time(), 3), "ranks": []})
+        there.run.write("up.json", {"t": round(time.time(), 3), "ranks": []}, lasting=True)
 
 
 def _add(there: Router, urls: Sequence[str], seconds: float) -> None:
