@@ -79,7 +79,7 @@ class Run:
         return found if isinstance(found, dict) else {}
 
     def write(self, name: str, content: Json, lasting: bool = False) -> None:
-        """Write a JSON file of the run. But for its state none matters after a loss of power, which ends the run."""
+        """Write a JSON file of the run. `lasting`: as for `write`; most tell of a run that a loss of power ends."""
         write(self.path(name), (json.dumps(content, indent=1) + "\n").encode(), lasting=lasting)
 
     def add(self, **more: Any) -> None:

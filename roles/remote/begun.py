@@ -26,13 +26,20 @@ def begin(
     The others are connected to when they are asked, as `each` has no more than `parallel` at once. What goes wrong
     comes up when the host is asked; nothing on a host is changed.
     """
-    with together(len(hosts)):
-        for host in hosts[: max(1, parallel)]:
-            key = (host, accept_new, timeout)
-            if key not in _begun:
-                _begun[key] = Remote(host, accept_new=accept_new, timeout=timeout).warm(verb)
+    warm([_one(host, accept_new, timeout) for host in hosts], verb, parallel)
+
+
+def warm(remotes: Sequence[Remote], verb: str, parallel: int = PARALLEL) -> None:
+    """The same with connections that the caller has. One that is begun or open already stays as it is."""
+    with together(len(remotes)):
+        for remote in remotes[: max(1, parallel)]:
+            remote.warm(verb)
 
 
 def reach(host: Host, *, accept_new: bool = False, timeout: float = CONNECT_TIMEOUT) -> Remote:
     """The connection to a host: the one that was begun, which is the caller's from now on, else one to be opened."""
     return _begun.pop((host, accept_new, timeout), None) or Remote(host, accept_new=accept_new, timeout=timeout)
+
+
+def _one(host: Host, accept_new: bool, timeout: float) -> Remote:
+    return _begun.setdefault((host, accept_new, timeout), Remote(host, accept_new=accept_new, timeout=timeout))

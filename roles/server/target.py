@@ -7,9 +7,8 @@ from collections.abc import Callable, Sequence
 from roles.inventory import Host, Inventory
 from roles.inventory.errors import AllranksError, InputError
 from roles.ledger import Ledger, Record
-from roles.remote import Remote, reach
+from roles.remote import Remote, reach, warm
 from roles.remote.connect import CONNECT_TIMEOUT
-from roles.remote.cores import together
 from roles.remote.fleet import PARALLEL
 from roles.server import standing
 from roles.server.standing import Standing
@@ -44,9 +43,7 @@ class Hosts:
 
     def warm(self) -> Hosts:
         """Begin to connect, to no more hosts at once than when they are asked: see Remote.warm."""
-        with together(len(self.remotes)):
-            for remote in list(self.remotes.values())[: max(1, self.parallel)]:
-                remote.warm("status")
+        warm(list(self.remotes.values()), "status", self.parallel)
         return self
 
     def runs(self, *, health: bool = False, ended: bool = False) -> list[Standing]:
