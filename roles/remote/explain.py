@@ -93,6 +93,6 @@ def _of_network(place: Place, error: Exception, late: bool) -> Exception:
     if isinstance(error, ConnectionRefusedError | NoValidConnectionsError):
         return Unreachable(f"{name}: {where} refused the connection", do="is sshd running there?")
     if isinstance(error, ConnectionResetError | EOFError) or BANNER in str(error):
-        said = error or "end of file"
+        said = str(error) or "end of file"
         return TransientError(f"{name}: {where} closed the connection before SSH began ({said})")
-    return Unreachable(f"{name}: no SSH connection to {where}: {error or type(error).__name__}")
+    return Unreachable(f"{name}: no SSH connection to {where}: {str(error) or type(error).__name__}")

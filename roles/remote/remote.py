@@ -94,7 +94,7 @@ class Remote:
         except paramiko.ChannelException:
             pass
         except (OSError, EOFError, paramiko.SSHException) as error:
-            raise Unreachable(f"{self.host.name}: connection lost: {error or 'closed'}") from error
+            raise self._lost(error) from error
         finally:
             for channel in channels:
                 with contextlib.suppress(Exception):
@@ -147,7 +147,7 @@ class Remote:
             channel.sendall(line)
         except (OSError, EOFError, paramiko.SSHException) as error:
             if not channel.exit_status_ready():  # an early end (no Python, no program) is told by its status
-                raise Unreachable(f"{self.host.name}: connection lost: {error or 'closed'}") from error
+                raise self._lost(error) from error
         return channel
 
     def _serving(self, verb: str) -> str:
@@ -165,7 +165,7 @@ class Remote:
                 channel.exec_command(self._serving(verb))
         except (OSError, EOFError, paramiko.SSHException) as error:
             close(connection)
-            raise Unreachable(f"{self.host.name}: connection lost: {error or 'closed'}") from error
+            raise self._lost(error) from error
         return connection, channel
 
     def _take_warmed(self) -> None:
@@ -175,7 +175,7 @@ class Remote:
         try:
             self._connection, self._idle = warming.take()
         except AbandonedError as error:
-            raise Unreachable(f"{self.host.name}: connection lost: closed") from error
+            raise self._lost(error) from error
         except KeyboardInterrupt:
             warming.abandon()
             raise
@@ -197,7 +197,7 @@ class Remote:
             return self.connection().transport.open_session(timeout=self._timeout)  # type: ignore[no-any-return]
         except (OSError, EOFError, paramiko.SSHException) as error:
             self.close()
-            raise Unreachable(f"{self.host.name}: connection lost: {error or 'closed'}") from error
+            raise self._lost(error) from error
 
     def bring(self, channel: paramiko.Channel, verb: str, request: Mapping[str, Any]) -> None:
         """The host has said that it lacks the program: give it, and the request again, in one round trip.
@@ -209,8 +209,7 @@ class Remote:
         try:
             channel.sendall(bringing() + line_of(verb, request))
         except (OSError, EOFError, paramiko.SSHException) as error:
-            what = f"connection lost while the on-host program was sent: {error or 'closed'}"
-            raise Unreachable(f"{self.host.name}: {what}") from error
+            raise self._lost(error, " while the on-host program was sent") from error
         channel.settimeout(before)
 
     def _frames(
@@ -268,6 +267,10 @@ class Remote:
             f"{self.host.name}: {self.host.python} ended with status {status} during {verb}, saying: {last[:300]}",
             do="correct `python` in the inventory (3.8 or later is needed)" if status in (126, 127) else "",
         )
+
+    def _lost(self, error: Exception, when: str = "") -> Unreachable:
+        """Its sentence. Some exceptions have no words (EOFError): the far end closed it."""
+        return Unreachable(f"{self.host.name}: connection lost{when}: {str(error) or 'closed'}")
 
     def error(self, frame: Frame) -> AllranksError:
         """The sentence of an error frame."""
